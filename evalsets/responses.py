@@ -1,0 +1,47 @@
+"""What came back: one row per item and run, as the engine answered it or as it failed to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from evalsets.items import FunctionCall, Suite
+from evalsets.records import Record
+
+
+class EngineParse(Record):
+    """What the engine's own tool parser made of the same text."""
+
+    content: str | None
+    tool_calls: list[FunctionCall]
+
+
+class Retry(Record):
+    """One failed attempt before the answer: what failed and how long was waited after it, in seconds."""
+
+    error: str
+    waited_s: float
+
+
+class Response(Record):
+    """One answer. `status: infra` means that no answer was had (`error` says why): never a wrong answer.
+
+    `raw` is rebuilt from the returned token ids, special tokens kept. `capped` is true when the completion used
+    all the tokens it was allowed, whatever `finish_reason` says. `logprobs` are those of the chosen tokens.
+    """
+
+    item_id: str
+    suite: Suite
+    run: Annotated[int, Field(ge=0)] = 0
+    status: Literal["ok", "infra"]
+    raw: str = ""
+    token_ids: list[int] = []
+    finish_reason: str | None = None
+    capped: bool = False
+    prompt_tokens: int = 0
+    prompt_sha256: str = ""
+    parsed: EngineParse | None = None
+    logprobs: list[float] | None = None
+    retries: list[Retry] = []
+    error: str | None = None

@@ -1,0 +1,1 @@
+"""How a checkpoint is made: recipes, calibration, backends, the manifest."""

@@ -1,0 +1,64 @@
+"""The manifest of a checkpoint: what it was made from, by what, and the digest of what came out."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MANIFEST = "manifest.json"
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Manifest(BaseModel):
+    """One published checkpoint. `files` maps every file but the manifest to its SHA-256.
+
+    `weights_digest` is the digest OpenSSF model signing uses: SHA-256 over the raw SHA-256 digests of the files in
+    name order. `awq_error` is the mean squared error per layer that the AWQ search ended with, empty elsewhere.
+    `skipped_mappings` counts layers that got plain rounding. `wall_s` seconds, measured on `device`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    variant: str
+    backend: str
+    base_repo: str
+    base_revision: str
+    base_digest: Sha256
+    recipe: str
+    recipe_sha256: Sha256
+    calibration_sha256: Sha256 | None
+    weight_bits: int
+    activation_bits: int
+    scheme: str
+    versions: dict[str, str]
+    device: str
+    warnings: list[str]
+    skipped_mappings: int
+    awq_error: dict[str, float]
+    files: dict[str, Sha256]
+    weights_digest: Sha256
+    weight_bytes: int
+    wall_s: float
+
+
+def file_digests(folder: Path) -> dict[str, str]:
+    """SHA-256 per file of a checkpoint folder, in name order (POSIX paths relative to it), the manifest left out."""
+    names = sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST
+    )
+    found = {}
+    for name in names:
+        with (folder / name).open("rb") as file:
+            found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def weights_digest(files: dict[str, str]) -> str:
+    """The one digest of a checkpoint: SHA-256 over the raw digests of its files in name order."""
+    whole = hashlib.sha256()
+    for name in sorted(files):
+        whole.update(bytes.fromhex(files[name]))
+    return whole.hexdigest()

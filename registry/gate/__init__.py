@@ -1,0 +1,1 @@
+"""The gate: paired statistics, policy, decision. Pure functions over comparisons."""

@@ -1,0 +1,77 @@
+"""The policy: per scene, what a candidate must show before its weights may serve it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from evalsets.items import Suite
+from evalsets.records import Record
+
+Family = Literal["numbers", "identifiers", "keys_and_enums", "json_syntax"]
+
+
+class NonInferiority(Record):
+    """The candidate's accuracy is less than `margin_pp` percentage points below the baseline's (Tango, paired)."""
+
+    test: Literal["noninferiority"]
+    suite: Suite
+    verdict: Literal["strict", "tolerant"] = "strict"
+    margin_pp: Annotated[float, Field(gt=0, le=100)]
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+
+
+class NewLosses(Record):
+    """At most `max_new_losses` items of `suite` newly lost to an error of one of `families`."""
+
+    test: Literal["new_losses"]
+    suite: Suite
+    families: Annotated[list[Family], Field(min_length=1)]
+    max_new_losses: Annotated[int, Field(ge=0)]
+
+
+class BaselineFloor(Record):
+    """The baseline itself is right on at least this share of `suite` (0 to 1); else nothing can be concluded."""
+
+    test: Literal["baseline_floor"]
+    suite: Suite
+    verdict: Literal["strict", "tolerant"] = "strict"
+    min_accuracy: Annotated[float, Field(ge=0, le=1)]
+
+
+class MustPass(Record):
+    """No item of `suite` marked `must_pass` is newly lost."""
+
+    test: Literal["must_pass"]
+    suite: Suite
+
+
+Gate = Annotated[NonInferiority | NewLosses | BaselineFloor | MustPass, Field(discriminator="test")]
+
+
+class Scene(Record):
+    """One kind of traffic. `candidates` in order of cost, cheapest first; `require`: the variant CI insists on."""
+
+    traffic_share: Annotated[float, Field(ge=0, le=1)]
+    candidates: Annotated[list[str], Field(min_length=1)]
+    require: str = "none"
+    gates: Annotated[list[Gate], Field(min_length=1)]
+
+
+class Policy(Record):
+    """What decides. `max_unjudged_rate` is per suite; `max_attempts` the number of recipes or reruns declared."""
+
+    baseline: str
+    max_unjudged_rate: Annotated[float, Field(ge=0, lt=1)] = 0.005
+    max_attempts: Annotated[int, Field(ge=1)] = 1
+    reason_for_weakening: str | None = None
+    scenes: Annotated[dict[str, Scene], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _require_is_a_candidate(self) -> Policy:
+        for name, scene in self.scenes.items():
+            allowed = [*scene.candidates, "none"]
+            if scene.require not in allowed:
+                raise ValueError(f"scenes.{name}.require: {scene.require!r} is none of {', '.join(allowed)}")
+        return self

@@ -1,0 +1,1 @@
+"""The MLflow side: plan the moves a decision asks for, apply them, keep the journal."""
