@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from typing_extensions import TypeAliasType
 
 # A parsed JSON value. Fractions are Decimal so that a literal such as 12900.00 keeps its spelling.
@@ -30,6 +30,16 @@ class Record(BaseModel):
     """Base of everything that crosses a file edge: frozen, unknown keys refused, finite numbers only."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, value: Any) -> Any:
+        # pydantic refuses an unknown key too, but does not say which ones there are.
+        if isinstance(value, dict):
+            unknown = [str(key) for key in value if key not in cls.model_fields]
+            if unknown:
+                raise ValueError(f"unknown key {', '.join(unknown)}; allowed: {', '.join(cls.model_fields)}")
+        return value
 
 
 R = TypeVar("R", bound=Record)

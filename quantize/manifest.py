@@ -6,7 +6,9 @@ import hashlib
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from quantize.recipe import RecipeError
 
 MANIFEST = "manifest.json"
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -62,3 +64,13 @@ def weights_digest(files: dict[str, str]) -> str:
     for name in sorted(files):
         whole.update(bytes.fromhex(files[name]))
     return whole.hexdigest()
+
+
+def load_manifest(path: Path) -> Manifest:
+    """The manifest at `path`. Raises `RecipeError` where there is none or it is not one."""
+    try:
+        return Manifest.model_validate_json(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise RecipeError(f"{path}: no such manifest; run the quantize stage (dvc repro)") from None
+    except ValidationError as error:
+        raise RecipeError(f"{path}: not a manifest: {error.error_count()} problems; quantize again") from None

@@ -130,7 +130,8 @@ class NewLoss(Record):
 class SuiteComparison(Record):
     """One suite, item by item. Items unjudged on either side are counted as losses in `pessimistic` only.
 
-    `identical` counts items whose raw text is the same on both sides, `completion_tokens` are sums over all items.
+    `identical` counts judged items whose raw text is the same on both sides, the token counts are sums over all
+    items. `must_pass` lists the ids so marked. Every list is in the suite's order, transitions by label.
     """
 
     suite: Suite
@@ -144,6 +145,7 @@ class SuiteComparison(Record):
     transitions: list[Transition]
     new_losses: list[NewLoss]
     gained: list[str]
+    must_pass: list[str] = []
 
 
 class Comparison(Record):

@@ -14,11 +14,13 @@ Outcome = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 class GateResult(Record):
     """One gate's outcome. Bounds and margin in percentage points of (candidate - baseline); None where not meant.
 
-    `losses_that_pass` is the largest number of losses that would still have passed with these gains.
+    `losses_that_pass` is the largest number of losses that would still have passed with these gains,
+    `losses_that_fail` the smallest that would have failed. A count rule has its count in `losses`.
     """
 
     test: str
     suite: Suite | None = None
+    verdict: Literal["strict", "tolerant"] | None = None
     outcome: Outcome
     reason: str
     n: int | None = None
@@ -29,6 +31,7 @@ class GateResult(Record):
     upper_pp: float | None = None
     margin_pp: float | None = None
     losses_that_pass: int | None = None
+    losses_that_fail: int | None = None
 
 
 class CandidateVerdict(Record):

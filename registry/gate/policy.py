@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from evalsets.items import Suite
-from evalsets.records import Record
+from evalsets.records import InputError, Record
 
 Family = Literal["numbers", "identifiers", "keys_and_enums", "json_syntax"]
 
@@ -23,12 +24,17 @@ class NonInferiority(Record):
 
 
 class NewLosses(Record):
-    """At most `max_new_losses` items of `suite` newly lost to an error of one of `families`."""
+    """At most `max_new_losses` items of `suite` newly lost to an error of one of `families`, beyond baseline-again's.
+
+    Broken as well when the count is too many beside baseline-again's by the exact one-sided binomial at
+    `noise_alpha` (0: the number alone decides).
+    """
 
     test: Literal["new_losses"]
     suite: Suite
     families: Annotated[list[Family], Field(min_length=1)]
     max_new_losses: Annotated[int, Field(ge=0)]
+    noise_alpha: Annotated[float, Field(ge=0, lt=0.5)] = 0.05
 
 
 class BaselineFloor(Record):
@@ -75,3 +81,22 @@ class Policy(Record):
             if scene.require not in allowed:
                 raise ValueError(f"scenes.{name}.require: {scene.require!r} is none of {', '.join(allowed)}")
         return self
+
+
+def check_policy(policy: Policy, variants: Collection[str], suites: Collection[Suite]) -> None:
+    """Raise `InputError` naming the key where the policy speaks of a variant or a suite that there is not."""
+    known = ", ".join(variants)
+    if policy.baseline not in variants:
+        raise InputError(f"policy.baseline: {policy.baseline!r} is no variant; allowed: {known}")
+    for name, scene in policy.scenes.items():
+        for candidate in scene.candidates:
+            if candidate not in variants:
+                raise InputError(f"policy.scenes.{name}.candidates: {candidate!r} is no variant; allowed: {known}")
+        if len(set(scene.candidates)) < len(scene.candidates):
+            raise InputError(f"policy.scenes.{name}.candidates: a candidate is named twice; name each once")
+        for index, gate in enumerate(scene.gates):
+            if gate.suite not in suites:
+                raise InputError(
+                    f"policy.scenes.{name}.gates.{index}.suite: {gate.suite!r} was not run; "
+                    f"allowed: {', '.join(suites)}"
+                )

@@ -1,0 +1,142 @@
+"""Edits that may explain where a reader got stuck: closers, quotes, commas and colons put right, one at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from judges.relaxed_reader import Stuck
+
+_CLOSERS = {"{": "}", "[": "]"}
+_STRUCTURE = re.compile(r"\s*[:,}\]]")
+_MAX_PLACES = 6  # where a missing quote may belong, counted from either end of the string
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A text after one edit. `position` is where it was edited, `grown` by how many characters it became longer."""
+
+    kind: str
+    text: str
+    position: int
+    grown: int
+
+
+Editor = Callable[[str, Stuck], list[Edit]]
+
+
+def missing_comma(text: str, stuck: Stuck) -> list[Edit]:
+    """A comma between two members or items."""
+    if stuck.state not in ("object", "array") or stuck.position >= len(text) or text[stuck.position] in "}]:":
+        return []
+    return [_insert("missing_comma", text, stuck.position, ",")]
+
+
+def missing_colon(text: str, stuck: Stuck) -> list[Edit]:
+    """A colon between a key and its value, in place of a comma or of nothing."""
+    if stuck.state != "colon" or stuck.position >= len(text) or text[stuck.position] in "}]":
+        return []
+    at = stuck.position
+    if text[at] == ",":
+        return [Edit("missing_colon", text[:at] + ":" + text[at + 1 :], at, 0)]
+    return [_insert("missing_colon", text, at, ":")]
+
+
+def bracket_order(text: str, stuck: Stuck) -> list[Edit]:
+    """Two closers in the wrong order, or a closer of the wrong sort."""
+    at = stuck.position
+    if not _wrong_closer(text, stuck):
+        return []
+    wanted = _CLOSERS[stuck.opened[-1]]
+    edits = []
+    following = next((place for place in range(at + 1, len(text)) if not text[place].isspace()), None)
+    if following is not None and text[following] == wanted:
+        swapped = text[:at] + wanted + text[at + 1 : following] + text[at] + text[following + 1 :]
+        edits.append(Edit("bracket_order", swapped, at, 0))
+    edits.append(Edit("bracket_order", text[:at] + wanted + text[at + 1 :], at, 0))
+    return edits
+
+
+def missing_brace(text: str, stuck: Stuck) -> list[Edit]:
+    """The closers that the end lacks, or one before a closer of the other sort or before a member in an array."""
+    at = stuck.position
+    if stuck.state in ("object", "array") and at >= len(text) and stuck.opened:
+        closers = "".join(_CLOSERS[opener] for opener in reversed(stuck.opened))
+        return [_insert("missing_brace", text, len(text.rstrip()), closers)]
+    if _wrong_closer(text, stuck):
+        return [_insert("missing_brace", text, at, _CLOSERS[stuck.opened[-1]])]
+    if stuck.state == "array" and text[at : at + 1] == ":" and stuck.last_string:
+        comma = text.rfind(",", 0, stuck.last_string[0])
+        return [_insert("missing_brace", text, comma, "]")] if comma > 0 else []
+    return []
+
+
+def extra_brace(text: str, stuck: Stuck) -> list[Edit]:
+    """A closer that nothing is open for, or an opener where a key should stand."""
+    at = stuck.position
+    surplus = _wrong_closer(text, stuck) or (stuck.state == "key" and text[at : at + 1] == "{")
+    if surplus or (stuck.state == "tail" and text[at:].lstrip()[:1] in ("}", "]")):
+        at += len(text[at:]) - len(text[at:].lstrip())
+        return [Edit("extra_brace", text[:at] + text[at + 1 :], at, -1)]
+    return []
+
+
+def missing_quote(text: str, stuck: Stuck) -> list[Edit]:
+    """A closing quote: inside the string that ran on, before something structural, or at the end of the text."""
+    if stuck.state == "string":
+        start, end = stuck.position, len(text)
+    elif stuck.last_string and stuck.state in ("object", "array", "colon") and not _gap(text, stuck):
+        start, end = stuck.last_string
+    else:
+        return []
+    places = [match.start() for match in _STRUCTURE.finditer(text, start + 1, end)]
+    if len(places) > 2 * _MAX_PLACES:
+        places = places[:_MAX_PLACES] + places[-_MAX_PLACES:]
+    quote = text[start] if text[start] in "\"'" else '"'
+    edits = [_insert("missing_quote", text, place, quote) for place in places]
+    if stuck.state == "string":
+        edits.append(_insert("missing_quote", text, len(text.rstrip()), quote))
+    return edits
+
+
+def unescaped_quote(text: str, stuck: Stuck) -> list[Edit]:
+    """A quote inside a string that should have been escaped: the one that closed the string before this place."""
+    if stuck.last_string is None or _gap(text, stuck) or stuck.state not in ("object", "array", "colon"):
+        return []
+    if stuck.position >= len(text):
+        return []
+    return [_insert("unescaped_quote", text, stuck.last_string[1] - 1, "\\")]
+
+
+def cut_string(text: str, stuck: Stuck) -> list[Edit]:
+    """A string that the end of the text leaves open: its quote first, then the closers of what is open around it."""
+    if stuck.state == "string" and stuck.opened:
+        return [_insert("missing_quote", text, len(text), text[stuck.position] if text[stuck.position] == "'" else '"')]
+    return missing_brace(text, stuck)
+
+
+EDITS: tuple[Editor, ...] = (
+    missing_comma,
+    missing_colon,
+    bracket_order,
+    missing_brace,
+    extra_brace,
+    missing_quote,
+    unescaped_quote,
+    cut_string,
+)
+
+
+def _insert(kind: str, text: str, at: int, piece: str) -> Edit:
+    return Edit(kind, text[:at] + piece + text[at:], at, len(piece))
+
+
+def _wrong_closer(text: str, stuck: Stuck) -> bool:
+    found = text[stuck.position : stuck.position + 1]
+    return bool(stuck.opened) and found in ("}", "]") and found != _CLOSERS[stuck.opened[-1]]
+
+
+def _gap(text: str, stuck: Stuck) -> bool:
+    """Whether anything but white space lies between the last string and the place."""
+    return bool(stuck.last_string and text[stuck.last_string[1] : stuck.position].strip())

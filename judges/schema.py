@@ -1,0 +1,158 @@
+"""What a tool's JSON Schema says about one place: its types, its closed set of values, its default, its keys.
+
+The judge compares with gold, not with the schema; the schema says which name an error gets. `violations` validates a
+gold against its schema (draft 2020-12), fetching nothing: a `$ref` outside the schema is an error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import jsonschema
+import referencing
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+
+from evalsets.records import Json, canonical_json
+
+_MAX_STEPS = 20  # of $ref and of combined schemas, followed at one place
+_NO_DEFAULT = object()
+_EMPTY: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a tool's parameters: its subschema and the whole schema that `$ref` points into."""
+
+    schema: Mapping[str, Any]
+    root: Mapping[str, Any]
+
+    def branches(self) -> list[Mapping[str, Any]]:
+        """The alternatives that may hold here, `$ref`, `anyOf`, `oneOf` and `allOf` followed, in schema order."""
+        if not ("$ref" in self.schema or "anyOf" in self.schema or "oneOf" in self.schema or "allOf" in self.schema):
+            return [self.schema]
+        found: list[Mapping[str, Any]] = []
+        waiting: list[Any] = [self.schema]
+        for _ in range(_MAX_STEPS):
+            if not waiting:
+                break
+            schema = waiting.pop(0)
+            if not isinstance(schema, Mapping):
+                continue
+            parts = [part for word in ("anyOf", "oneOf", "allOf") for part in schema.get(word, [])]
+            if isinstance(schema.get("$ref"), str):
+                parts.append(_local(schema["$ref"], self.root))
+            waiting = parts + waiting
+            if not parts or "type" in schema or "properties" in schema or "enum" in schema:
+                found.append(schema)
+        return found
+
+    def types(self) -> set[str]:
+        """The JSON types allowed here; empty where any is."""
+        types: set[str] = set()
+        for branch in self.branches():
+            declared = branch.get("type")
+            if declared is None and ("properties" in branch):
+                declared = "object"
+            types.update([declared] if isinstance(declared, str) else declared or [])
+        return types
+
+    def choices(self) -> list[Json] | None:
+        """The closed set of values (`enum`, `const`) allowed here, or None where it is open."""
+        found: list[Json] = []
+        for branch in self.branches():
+            if "enum" in branch:
+                found += [exact(value) for value in branch["enum"]]
+            elif "const" in branch:
+                found.append(exact(branch["const"]))
+            elif branch.get("type") != "null":
+                return None
+        return found
+
+    def default(self) -> tuple[Json] | None:
+        """The default as a 1-tuple, or None where there is none."""
+        value = self.schema.get("default", _NO_DEFAULT)
+        return None if value is _NO_DEFAULT else (exact(value),)
+
+    def properties(self) -> Mapping[str, Any]:
+        """The declared keys of an object here, with their subschemas."""
+        branches = self.branches()
+        if len(branches) == 1:
+            single: Mapping[str, Any] = branches[0].get("properties") or _EMPTY
+            return single
+        merged: dict[str, Any] = {}
+        for branch in branches:
+            merged.update(branch.get("properties") or _EMPTY)
+        return merged
+
+    def required(self) -> set[str]:
+        """The keys that an object here must have."""
+        return {key for branch in self.branches() for key in branch.get("required") or ()}
+
+    def key(self, name: str) -> Place:
+        """The place of a member."""
+        schema = self.properties().get(name, _EMPTY)
+        return Place(schema if isinstance(schema, Mapping) else _EMPTY, self.root)
+
+    def item(self) -> Place:
+        """The place of an array's items."""
+        for branch in self.branches():
+            if isinstance(branch.get("items"), Mapping):
+                return Place(branch["items"], self.root)
+        return Place(_EMPTY, self.root)
+
+
+def exact(value: Any) -> Json:
+    """A schema's value with fractions as Decimal, by the shortest literal that names them (0.1, not its binary)."""
+    if value is None or isinstance(value, bool | int | str | Decimal):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): exact(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [exact(inner) for inner in value]
+    return Decimal(str(value))
+
+
+def violations(parameters: Mapping[str, Any], arguments: Json) -> list[str]:
+    """How `arguments` break the schema, one line a violation with its JSON path; empty where they are valid.
+
+    Raises `referencing.exceptions.Unresolvable` for a `$ref` that leads outside the schema.
+    """
+    validator = _validator(canonical_json(parameters).decode("utf-8", "surrogatepass"))
+    errors = sorted(validator.iter_errors(arguments), key=lambda error: error.json_path)
+    return [f"{error.json_path}: {error.message}" for error in errors]
+
+
+@lru_cache(maxsize=512)
+def _validator(parameters: str) -> Validator:
+    schema = json.loads(parameters, parse_float=Decimal)
+    checker = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many({"number": _is_number, "integer": _is_integer})
+    validators = extend(jsonschema.Draft202012Validator, {"multipleOf": _multiple_of}, type_checker=checker)
+    return validators(schema, registry=referencing.Registry())
+
+
+def _is_number(_checker: Any, value: Any) -> bool:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def _is_integer(_checker: Any, value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _multiple_of(_validator: Any, factor: Any, value: Any, _schema: Any) -> Any:
+    if _is_number(None, value) and Decimal(value) % Decimal(factor) != 0:
+        yield jsonschema.ValidationError(f"{value} is not a multiple of {factor}")
+
+
+def _local(reference: str, root: Mapping[str, Any]) -> Any:
+    """The subschema that a local reference (`#/$defs/x`) names; an empty one where it leads nowhere."""
+    here: Any = root
+    for step in reference.removeprefix("#").strip("/").split("/"):
+        if step:
+            here = here.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(here, Mapping) else None
+    return here if isinstance(here, Mapping) and reference.startswith("#") else _EMPTY

@@ -1,0 +1,1 @@
+"""The engine room: start a vLLM server, drive it, and record what it was."""

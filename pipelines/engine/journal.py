@@ -1,0 +1,62 @@
+"""The answers of a run as they come in: an append-only file per suite, kept under the run's key in `.work/`.
+
+A process that is killed leaves whole lines and at most one torn one; the next process drops that and goes on with
+the items that are missing. Answers that failed for infrastructure's sake are not kept, so they are asked again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalsets.items import Suite
+from evalsets.records import InputError, read_rows, unique_by_id
+from evalsets.responses import Response
+
+
+class Journal:
+    """One suite's answers under one key. Only `status: ok` rows are stored."""
+
+    def __init__(self, folder: Path, suite: Suite) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / f"{suite}.jsonl"
+        self._failed: dict[str, Response] = {}
+        self._done = self._read()
+
+    def missing(self, item_ids: Sequence[str]) -> set[str]:
+        """The ids that have no answer yet."""
+        return set(item_ids) - self._done.keys()
+
+    def add(self, response: Response) -> None:
+        """Keep an answer; on disk before this returns. A second answer to an item is refused."""
+        if response.item_id in self._done:
+            raise InputError(
+                f"{response.item_id}: answered twice under one key; remove {self._path.parent} and run again"
+            )
+        if response.status == "infra":
+            self._failed[response.item_id] = response
+            return
+        with self._path.open("ab") as file:
+            file.write(response.model_dump_json().encode("utf-8", "surrogatepass") + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._done[response.item_id] = response
+
+    def rows(self, item_ids: Sequence[str]) -> list[Response]:
+        """One row per id, in the given order, failures included. Raises `InputError` naming ids without any row."""
+        found = self._failed | self._done
+        lost = [item_id for item_id in item_ids if item_id not in found]
+        if lost:
+            raise InputError(f"{self._path}: no answer for {len(lost)} items: {', '.join(lost[:20])}; run again")
+        return [found[item_id] for item_id in item_ids]
+
+    def _read(self) -> dict[str, Response]:
+        if not self._path.exists():
+            return {}
+        data = self._path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            with self._path.open("r+b") as file:
+                file.truncate(whole)
+        return unique_by_id(read_rows(self._path, Response), "item_id", str(self._path))

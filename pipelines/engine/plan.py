@@ -1,0 +1,124 @@
+"""What a run will ask: every request with its rendered prompt, in the run's order, and the key of it all."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalsets.items import Item, Suite, ToolItem, Toolset
+from evalsets.load import load_suite, load_toolsets
+from evalsets.records import InputError, digest, file_sha256
+from pipelines.profiles import Engine, Profile
+from quantize.chat_template import ChatTemplate
+from registry.evidence import SuiteDigest
+
+
+@dataclass(frozen=True)
+class Request:
+    """One item as it is sent. `prompt_ids` are the token ids that the engine must see."""
+
+    suite: Suite
+    item_id: str
+    body: dict[str, Any]
+    prompt_ids: list[int]
+    max_tokens: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run's requests by suite in the order they are asked, item ids in file order, and the digests they make."""
+
+    requests: dict[Suite, list[Request]]
+    item_ids: dict[Suite, list[str]]
+    suites: dict[Suite, SuiteDigest]
+    toolsets_sha256: str
+    prompts_sha256: str
+    sampling_sha256: str
+    order_seed: int
+
+
+def plan_run(profile: Profile, run: str, checkpoint: Path, model: str) -> Plan:
+    """The requests of a profile's run, prompts rendered with `checkpoint`'s template, asked of `model`.
+
+    Raises `InputError` naming the item whose prompt leaves no room for its answer.
+    """
+    template = ChatTemplate(checkpoint)
+    toolsets = load_toolsets(Path(profile.toolsets))
+    order_seed = profile.runs[run].order_seed
+    requests: dict[Suite, list[Request]] = {}
+    item_ids: dict[Suite, list[str]] = {}
+    suites: dict[Suite, SuiteDigest] = {}
+    for suite, settings in profile.suites.items():
+        items: Sequence[Item] = load_suite(Path(settings.path), suite, settings.take)
+        made = [_request(profile, suite, item, toolsets, template, model) for item in items]
+        item_ids[suite] = [item.id for item in items]
+        suites[suite] = SuiteDigest(
+            file_sha256=file_sha256(Path(settings.path)), items=len(items), ids_sha256=digest(item_ids[suite])
+        )
+        requests[suite] = random.Random(order_seed).sample(made, len(made))
+    prompts = {request.item_id: request.prompt_ids for made in requests.values() for request in made}
+    return Plan(
+        requests=requests,
+        item_ids=item_ids,
+        suites=suites,
+        toolsets_sha256=file_sha256(Path(profile.toolsets)),
+        prompts_sha256=digest(prompts),
+        sampling_sha256=digest(profile.sampling),
+        order_seed=order_seed,
+    )
+
+
+def generation_key(plan: Plan, run: str, weights_digest: str, argv: Sequence[str], engine_version: str) -> str:
+    """SHA-256 of everything that shapes the answers; answers are only ever reused under the same key."""
+    return digest(
+        {
+            "run": run,
+            "weights": weights_digest,
+            "prompts": plan.prompts_sha256,
+            "toolsets": plan.toolsets_sha256,
+            "sampling": plan.sampling_sha256,
+            "argv": list(argv),
+            "engine_version": engine_version,
+            "order_seed": plan.order_seed,
+        }
+    )
+
+
+def _request(
+    profile: Profile, suite: Suite, item: Item, toolsets: dict[str, Toolset], template: ChatTemplate, model: str
+) -> Request:
+    messages = [message.model_dump(exclude_none=True) for message in item.messages]
+    tools = _tools(item, toolsets)
+    max_tokens = profile.sampling.max_tokens[suite]
+    prompt_ids = template.ids(messages, tools)
+    if len(prompt_ids) + max_tokens > profile.engine.max_model_len:
+        raise InputError(
+            f"{item.id}: {len(prompt_ids)} prompt tokens leave no room for {max_tokens} more in "
+            f"engine.max_model_len {profile.engine.max_model_len}; shorten the item or raise it"
+        )
+    body = _sampling_fields(profile) | {"model": model, "messages": messages, "max_tokens": max_tokens}
+    if tools is not None:
+        body |= {"tools": tools, "tool_choice": _tool_choice(profile.engine)}
+    return Request(suite, item.id, body, prompt_ids, max_tokens)
+
+
+def _tools(item: Item, toolsets: dict[str, Toolset]) -> list[dict[str, Any]] | None:
+    if not isinstance(item, ToolItem):
+        return None
+    if item.toolset not in toolsets:
+        raise InputError(f"{item.id}: no toolset {item.toolset!r}; there are: {', '.join(sorted(toolsets))}")
+    return [tool.model_dump() for tool in toolsets[item.toolset].tools]
+
+
+def _tool_choice(engine: Engine) -> str:
+    # "none" still shows the tools to the model, and leaves the text as it was written.
+    return "auto" if engine.tool_parser else "none"
+
+
+def _sampling_fields(profile: Profile) -> dict[str, Any]:
+    fixed = {"n": 1, "stream": False, "logprobs": True, "top_logprobs": 0}
+    engine_only = {"return_token_ids": True, "skip_special_tokens": False, "ignore_eos": False, "min_tokens": 0}
+    return profile.sampling.model_dump(exclude={"max_tokens"}) | fixed | engine_only

@@ -1,0 +1,66 @@
+"""A guardian between this project and an engine: when either dies, nothing of the engine stays behind.
+
+`python -m pipelines.engine.reaper ARGV…` runs ARGV as its child and ends with its exit code. An engine starts
+processes of its own; when the engine's front process is killed they would live on and hold cores, memory and port.
+The guardian adopts such orphans (child subreaper) and kills them, and it stops everything when its own parent dies
+(parent-death signal), even by SIGKILL. Linux only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from types import FrameType
+
+import psutil
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+GRACE_S = 10
+
+
+def guard(argv: list[str]) -> int:
+    """Run `argv` until it ends or a signal asks to stop; its exit code. No descendant is left."""
+    parent = os.getppid()
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    try:
+        if os.getppid() != parent:  # the parent died before the signal was set
+            return 128 + signal.SIGTERM
+        return subprocess.Popen(argv, start_new_session=True).wait()
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _end_descendants()
+
+
+def _end_descendants() -> None:
+    alive = psutil.Process().children(recursive=True)
+    for process in alive:
+        _signal(process, signal.SIGTERM)
+    _, alive = psutil.wait_procs(alive, timeout=GRACE_S)
+    # What is left is killed, and so is what it starts meanwhile.
+    while alive := psutil.Process().children(recursive=True):
+        for process in alive:
+            _signal(process, signal.SIGKILL)
+        psutil.wait_procs(alive, timeout=1)
+
+
+def _signal(process: psutil.Process, number: int) -> None:
+    try:
+        process.send_signal(number)
+    except psutil.NoSuchProcess:
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(guard(sys.argv[1:]))

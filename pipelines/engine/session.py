@@ -1,0 +1,175 @@
+"""One run of the suites on one engine: start it, ask what is missing, keep the record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from tqdm import tqdm
+
+from evalsets.items import Suite
+from evalsets.records import read_record, write_record
+from evalsets.responses import Response
+from pipelines.engine import record
+from pipelines.engine.drive import Drive, EngineGone, ask_all
+from pipelines.engine.journal import Journal
+from pipelines.engine.launch import Server, died, free_port, running
+from pipelines.engine.plan import Plan, generation_key, plan_run
+from pipelines.engine.served import Served
+from pipelines.engine.settings import (
+    engine_argv,
+    engine_environment,
+    recorded_argv,
+    recorded_environment,
+    served_name,
+)
+from pipelines.layout import WORK
+from pipelines.profiles import Profile
+from quantize.chat_template import ChatTemplate
+from quantize.manifest import Manifest
+from registry.evidence import EngineRecord, SharedSettings
+
+
+@dataclass(frozen=True)
+class Session:
+    """A planned run: what is asked of what, under which key, and the command line that may be written down."""
+
+    profile: Profile
+    run: str
+    manifest: Manifest
+    served: Served
+    name: str
+    plan: Plan
+    version: tuple[str, str]
+    key: str
+
+    @property
+    def folder(self) -> Path:
+        """Where this key's answers are kept between processes."""
+        return WORK / "generate" / self.key
+
+
+def prepare(profile: Profile, run: str, manifest: Manifest, served: Served) -> Session:
+    """Plan a run. Nothing is started."""
+    name = served_name(profile.model.name, manifest.weights_digest)
+    plan = plan_run(profile, run, served.folder, name)
+    version = record.engine_version(profile.engine.command[0])
+    argv = recorded_argv(engine_argv(profile.engine, served.folder, name, port=0), port=0)
+    key = generation_key(plan, run, served.digest, argv, "==".join(version))
+    return Session(profile, run, manifest, served, name, plan, version, key)
+
+
+def answers(session: Session) -> tuple[dict[Suite, list[Response]], EngineRecord]:
+    """Every item's response in file order, and the record of the engine that made them.
+
+    Only what is missing under the session's key is asked; nothing is started when nothing is missing. One process at
+    a time works under a key, a second one waits.
+    """
+    session.folder.mkdir(parents=True, exist_ok=True)
+    with _alone(session.folder / "lock"):
+        journals = {suite: Journal(session.folder, suite) for suite in session.plan.requests}
+        path = session.folder / "engine.json"
+        if any(journals[suite].missing(ids) for suite, ids in session.plan.item_ids.items()) or not path.exists():
+            write_record(path, _serve(session, journals))
+        rows = {suite: journals[suite].rows(ids) for suite, ids in session.plan.item_ids.items()}
+        return rows, read_record(path, EngineRecord)
+
+
+def _serve(session: Session, journals: dict[Suite, Journal]) -> EngineRecord:
+    engine = session.profile.engine
+    port = free_port()
+    argv = engine_argv(engine, session.served.folder, session.name, port)
+    environment = engine_environment(engine)
+    log = session.folder / "engine.log"
+    template = ChatTemplate(session.served.folder)
+    with running(argv, environment, port, log, engine.start_timeout_s) as server:
+        made = _record(session, server, recorded_argv(argv, port), recorded_environment(environment))
+        wall_s = {"start": server.start_s}
+        drive = Drive(server.url, engine.concurrency, engine.request_timeout_s, server.alive, template.decode)
+        for suite, journal in journals.items():
+            wall_s[suite] = _ask_suite(session, suite, journal, drive, server)
+    return made.model_copy(update={"wall_s": wall_s})
+
+
+def _ask_suite(session: Session, suite: Suite, journal: Journal, drive: Drive, server: Server) -> float:
+    missing = journal.missing(session.plan.item_ids[suite])
+    requests = [request for request in session.plan.requests[suite] if request.item_id in missing]
+    total = len(session.plan.item_ids[suite])
+    started = time.monotonic()
+    with tqdm(total=total, initial=total - len(missing), desc=f"{session.run} {suite}", disable=None) as bar:
+
+        def keep(response: Response) -> None:
+            journal.add(response)
+            bar.update()
+
+        try:
+            ask_all(drive, requests, keep)
+        except EngineGone:
+            left = len(journal.missing(session.plan.item_ids[suite]))
+            what = f"the engine ended while answering ({total - left} of {total} {suite} answers are kept; run again)"
+            raise died(what, server.log) from None
+    return round(time.monotonic() - started, 1)
+
+
+def _record(session: Session, server: Server, argv: list[str], environment: dict[str, str]) -> EngineRecord:
+    profile, engine, served, plan = session.profile, session.profile.engine, session.served, session.plan
+    lines = record.kernel_lines(server.log)
+    kernel = record.linear_kernel(lines, served.quantized)
+    execution = record.execution_class(engine.device, engine.dtype, session.version, kernel, served.bits, served.note)
+    shared = SharedSettings(
+        suites=plan.suites,
+        toolsets_sha256=plan.toolsets_sha256,
+        template_sha256=session.manifest.files["chat_template.jinja"],
+        prompts_sha256=plan.prompts_sha256,
+        sampling_sha256=plan.sampling_sha256,
+        engine=execution.engine,
+        engine_version=execution.engine_version,
+        device=execution.device,
+        compute_capability=execution.compute_capability,
+        dtype=engine.dtype,
+        attention_backend=record.attention_backend(lines),
+        max_model_len=engine.max_model_len,
+        max_num_seqs=engine.max_num_seqs,
+        max_num_batched_tokens=engine.max_num_batched_tokens,
+        prefix_caching=engine.prefix_caching,
+    )
+    return EngineRecord(
+        profile=profile.profile,
+        run=session.run,
+        variant=session.manifest.variant,
+        weights_digest=session.manifest.weights_digest,
+        served_digest=served.digest,
+        served_name=session.name,
+        mode=engine.mode,
+        execution=execution,
+        shared=shared,
+        tool_parser=engine.tool_parser,
+        dialect=engine.dialect,
+        order_seed=plan.order_seed,
+        generation_key=session.key,
+        argv=argv,
+        environment=environment,
+        kernel_lines=lines,
+        cache_config=record.cache_config(server.url),
+        responses={},
+        hardware=record.hardware(engine.device),
+        wall_s={},
+    )
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print("another process is working on the same answers; waiting for it to end", flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,42 @@
+"""Stage generate: one run of the suites under a real engine, and the record of that engine."""
+
+from __future__ import annotations
+
+import argparse
+
+from evalsets.records import InputError, file_sha256, write_record, write_rows
+from pipelines.engine.served import served_folder
+from pipelines.engine.session import answers, prepare
+from pipelines.layout import Layout
+from pipelines.profiles import PARAMS, Profile, load_profile
+from pipelines.stage import run_stage
+from quantize.manifest import load_manifest
+
+
+def generate(profile: Profile, run: str) -> None:
+    """Write `responses/<run>/<suite>.jsonl` (one row per item, in file order) and `engine/<run>.json`."""
+    if run not in profile.runs:
+        raise InputError(f"--run {run}: unknown; allowed: {', '.join(profile.runs)}")
+    layout = Layout.of(profile.profile)
+    variant = profile.runs[run].variant
+    manifest = load_manifest(layout.manifest(variant))
+    served = served_folder(layout.checkpoint(variant), manifest, profile.engine.device)
+    rows, record = answers(prepare(profile, run, manifest, served))
+    for suite, responses in rows.items():
+        write_rows(layout.responses(run, suite), responses)
+        failed = sum(response.status == "infra" for response in responses)
+        print(f"{run} {suite}: {len(responses)} items, {failed} without an answer")
+    digests = {suite: file_sha256(layout.responses(run, suite)) for suite in rows}
+    write_record(layout.engine(run), record.model_copy(update={"responses": digests}))
+
+
+def main() -> None:
+    """Parse the command line and run the stage."""
+    parser = argparse.ArgumentParser(prog="python -m pipelines.generate", description=__doc__)
+    parser.add_argument("--run", required=True, help="a run of the active profile: a variant or baseline-again")
+    given = parser.parse_args()
+    run_stage(lambda: generate(load_profile(PARAMS), given.run))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Backends: one file each, all with the same face: base folder, recipe, rows, staging folder."""

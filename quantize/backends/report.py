@@ -1,0 +1,16 @@
+"""What a backend says of its work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class BackendReport:
+    """Library versions, the device used, warnings in order, and what the AWQ search ended with per layer."""
+
+    versions: dict[str, str]
+    device: str
+    warnings: list[str]
+    skipped_mappings: int
+    awq_error: dict[str, float]

@@ -1,0 +1,60 @@
+"""Chat templates as checkpoints carry them: from messages and tools to prompt text and token ids.
+
+The engine renders prompts itself; this is the same rendering without it, so that a prompt's token ids are known
+before a server starts and can be checked against what the server says it saw.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from jinja2.ext import loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from tokenizers import Tokenizer
+
+
+class ChatTemplate:
+    """A checkpoint's tokenizer and chat template (`tokenizer.json`, `chat_template.jinja`)."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        self._tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
+        # Block trimming, sandbox and `tojson` as transformers sets them: key order kept, no ASCII escapes.
+        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
+        environment.filters["tojson"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
+        environment.globals["raise_exception"] = _refuse
+        self._template = environment.from_string((checkpoint / "chat_template.jinja").read_text("utf-8"))
+
+    def text(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, answer: bool = True) -> str:
+        """The prompt's text. `answer` ends it where the assistant's answer begins."""
+        parsed = [_with_parsed_arguments(message) for message in messages]
+        return self._template.render(messages=parsed, tools=tools or None, add_generation_prompt=answer)
+
+    def ids(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, answer: bool = True) -> list[int]:
+        """The prompt's token ids, special tokens of the template recognised and none added."""
+        return list(self._tokenizer.encode(self.text(messages, tools, answer), add_special_tokens=False).ids)
+
+    def decode(self, ids: list[int]) -> str:
+        """The text of token ids, special tokens kept."""
+        return str(self._tokenizer.decode(ids, skip_special_tokens=False))
+
+    def token_id(self, token: str) -> int | None:
+        """The id of one token's exact text, or None where the vocabulary lacks it."""
+        found = self._tokenizer.token_to_id(token)
+        return None if found is None else int(found)
+
+
+def _with_parsed_arguments(message: dict[str, Any]) -> dict[str, Any]:
+    # The API carries a call's arguments as JSON text; engines hand them to the template parsed.
+    if not message.get("tool_calls"):
+        return message
+    calls = [
+        call | {"function": call["function"] | {"arguments": json.loads(call["function"]["arguments"])}}
+        for call in message["tool_calls"]
+    ]
+    return message | {"tool_calls": calls}
+
+
+def _refuse(message: str) -> None:
+    raise ValueError(f"the chat template refuses this conversation: {message}")

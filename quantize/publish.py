@@ -1,0 +1,136 @@
+"""From base and recipe to a published checkpoint: staged, verified, digested, and put in place by one rename."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from quantize.backends.report import BackendReport
+from quantize.calibration import Row, read_rows
+from quantize.manifest import MANIFEST, Manifest, file_digests, weights_digest
+from quantize.recipe import Recipe, RecipeError, load_recipe
+from quantize.sources import Source
+from quantize.verify import verify
+
+SIDE_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "chat_template.jinja",
+    "generation_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+)
+Backend = Callable[[Path, Recipe, Sequence[Row], Path], BackendReport]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be made: variant, recipe file, base with its record, and frozen calibration rows."""
+
+    variant: str
+    recipe: Path
+    base: Path
+    source: Source
+    calibration: Path
+
+
+def backend(name: str) -> Backend:
+    """The backend of that name; its libraries are imported only now."""
+    if name == "passthrough":
+        from quantize.backends import passthrough
+
+        return passthrough.make
+    from quantize.backends import llm_compressor
+
+    return llm_compressor.make
+
+
+def publish(order: Order, target: Path, scratch: Path) -> Manifest:
+    """Make the ordered checkpoint at `target`, with its manifest in it.
+
+    `scratch` is a folder on the same file system, kept between calls: its lock lets one process at a time make this
+    checkpoint, and a crash leaves there nothing that a later call would take for a result. The last good checkpoint
+    at `target` stays until the new one replaces it. Raises `RecipeError` before calibration for what cannot work,
+    and after it when the result is not as the recipe says.
+    """
+    recipe, recipe_sha256 = load_recipe(order.recipe)
+    scratch.mkdir(parents=True, exist_ok=True)
+    with FileLock(scratch / "lock"):
+        staging = scratch / "staging"
+        if staging.exists():
+            shutil.rmtree(staging)
+        staging.mkdir()
+        _require_disk(order.base, staging)
+        rows, calibration_sha256 = read_rows(order.calibration) if recipe.awq else ([], None)
+        started = time.monotonic()
+        report = backend(recipe.backend)(order.base, recipe, rows, staging)
+        _require_few_skips(report, recipe, order.recipe)
+        _restore_side_files(order.base, staging)
+        verify(order.base, staging, recipe)
+        files = file_digests(staging)
+        manifest = Manifest(
+            variant=order.variant,
+            backend=recipe.backend,
+            base_repo=order.source.repo,
+            base_revision=order.source.revision,
+            base_digest=order.source.digest,
+            recipe=order.recipe.read_text("utf-8"),
+            recipe_sha256=recipe_sha256,
+            calibration_sha256=calibration_sha256,
+            weight_bits=recipe.weight_bits,
+            activation_bits=recipe.activation_bits,
+            scheme=recipe.scheme,
+            versions=report.versions,
+            device=report.device,
+            warnings=report.warnings,
+            skipped_mappings=report.skipped_mappings,
+            awq_error=report.awq_error,
+            files=files,
+            weights_digest=weights_digest(files),
+            weight_bytes=sum((staging / name).stat().st_size for name in files if name.endswith(".safetensors")),
+            wall_s=round(time.monotonic() - started, 1),
+        )
+        (staging / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", "utf-8")
+        _replace(staging, target)
+    return manifest
+
+
+def _replace(staging: Path, target: Path) -> None:
+    for path in staging.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        shutil.rmtree(target)
+    staging.rename(target)
+
+
+def _restore_side_files(base: Path, staging: Path) -> None:
+    # A quantizer re-saves tokenizer and template its own way; serving must see the base's, byte for byte.
+    for name in SIDE_FILES:
+        (staging / name).unlink(missing_ok=True)
+        if (base / name).exists():
+            shutil.copyfile(base / name, staging / name)
+
+
+def _require_disk(base: Path, staging: Path) -> None:
+    need = 2 * sum(path.stat().st_size for path in base.glob("*.safetensors"))
+    free = shutil.disk_usage(staging).free
+    if free < need:
+        raise RecipeError(f"{staging}: {free / 1e9:.1f} GB free, {need / 1e9:.1f} needed (twice the base); free some")
+
+
+def _require_few_skips(report: BackendReport, recipe: Recipe, path: Path) -> None:
+    if report.skipped_mappings > recipe.max_skipped_mappings:
+        raise RecipeError(
+            f"{path}: {report.skipped_mappings} layer mappings were skipped and got plain rounding, "
+            f"{recipe.max_skipped_mappings} declared; raise max_skipped_mappings if that is expected"
+        )

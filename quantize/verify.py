@@ -1,0 +1,96 @@
+"""Is a staged checkpoint what its recipe says? Checked tensor by tensor against the base, before it is published."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from safetensors import safe_open
+
+from quantize.chat_template import ChatTemplate
+from quantize.recipe import Recipe, RecipeError
+
+# What a quantizer may change in config.json. Anything else would change the model.
+FREE_CONFIG_KEYS = {"quantization_config", "transformers_version", "torch_dtype", "dtype", "_name_or_path"}
+PROBE = [{"role": "user", "content": "Refund 12900.00 for SO-1001, 谢谢。"}]
+PROBE_TOOLS = [{"type": "function", "function": {"name": "refund", "description": "退款", "parameters": {}}}]
+
+
+def verify(base: Path, staging: Path, recipe: Recipe) -> None:
+    """Raise `RecipeError` naming every tensor, config key or prompt that is not as the recipe says."""
+    problems = _tensor_problems(base, staging, recipe) + _config_problems(base, staging)
+    before = ChatTemplate(base).ids(PROBE, PROBE_TOOLS)
+    after = ChatTemplate(staging).ids(PROBE, PROBE_TOOLS)
+    if before != after:
+        problems.append("a rendered prompt has other token ids than with the base")
+    if problems:
+        shown = "; ".join(problems[:8]) + (f"; and {len(problems) - 8} more" if len(problems) > 8 else "")
+        raise RecipeError(f"{staging.name}: not published: {shown}")
+
+
+def is_quantized(name: str, shape: list[int], recipe: Recipe) -> bool:
+    """Whether the recipe quantizes the base tensor `name`: linear weights that are not on the ignore list."""
+    module = name.removesuffix(".weight")
+    if recipe.scheme == "BF16" or not name.endswith(".weight") or len(shape) != 2 or module.endswith("embed_tokens"):
+        return False
+    return not any(re.match(rule[3:], module) if rule.startswith("re:") else rule == module for rule in recipe.ignore)
+
+
+def _tensor_problems(base: Path, staging: Path, recipe: Recipe) -> list[str]:
+    before, after = _headers(base), _headers(staging)
+    expected: dict[str, str | None] = {}
+    for name, (dtype, shape) in before.items():
+        if not is_quantized(name, shape, recipe):
+            expected[name] = dtype
+        elif recipe.weight_bits == 8:
+            expected |= {name: "F8_E4M3", f"{name}_scale": None}
+        else:
+            expected |= {f"{name}_packed": "I32", f"{name}_scale": None, f"{name}_shape": None}
+            if recipe.scheme.endswith("ASYM"):
+                expected[f"{name}_zero_point"] = None
+    problems = [f"{name} is missing" for name in sorted(expected.keys() - after.keys())]
+    problems += [f"{name} is not expected" for name in sorted(after.keys() - expected.keys())]
+    for name in sorted(expected.keys() & after.keys()):
+        wanted, got = expected[name], after[name][0]
+        if wanted is not None and wanted != got:
+            problems.append(f"{name} is {got}, not {wanted}")
+    return problems + _scale_problems(staging)
+
+
+def _headers(folder: Path) -> dict[str, tuple[str, list[int]]]:
+    found: dict[str, tuple[str, list[int]]] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 - not a dict
+                part = file.get_slice(name)
+                found[name] = (part.get_dtype(), part.get_shape())
+    return found
+
+
+def _scale_problems(staging: Path) -> list[str]:
+    problems = []
+    for path in sorted(staging.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 - not a dict
+                if name.endswith("_scale"):
+                    scale = file.get_tensor(name).float()
+                    if not (scale.isfinite().all() and (scale > 0).all()):
+                        problems.append(f"{name} has a scale that is not a positive finite number")
+    return problems
+
+
+def _config_problems(base: Path, staging: Path) -> list[str]:
+    before, after = _config(base), _config(staging)
+    keys = (before.keys() | after.keys()) - FREE_CONFIG_KEYS
+    return [
+        f"config.json: {key} is {after.get(key)!r}, the base has {before.get(key)!r}"
+        for key in sorted(keys)
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((folder / "config.json").read_text("utf-8"))
+    return loaded

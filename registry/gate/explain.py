@@ -1,0 +1,177 @@
+"""What a policy can decide with suites of these sizes, before a run is paid for: exact, as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from scipy.stats import binom
+
+from evalsets.items import Suite
+from evalsets.records import InputError
+from registry.gate.hard_rules import most_new_losses
+from registry.gate.policy import BaselineFloor, Gate, MustPass, NewLosses, NonInferiority, Policy, Scene
+from registry.gate.power import (
+    MAX_FALSE_PASS,
+    PLANNED_PSI,
+    PSIS,
+    TARGET_POWER,
+    critical_losses,
+    false_pass,
+    items_needed,
+    power,
+)
+
+GAINS = (0, 1, 2, 4, 6, 8, 12)
+LOSS_RATES = (0.001, 0.003, 0.01, 0.02)
+Row = tuple[str, Sequence[str]]
+
+
+def explain(policy: Policy, suite_sizes: Mapping[Suite, int]) -> str:
+    """The text: per scene and gate what passes, how often it errs, and what it can decide.
+
+    Raises `InputError` as `refuse_unsound` does.
+    """
+    refuse_unsound(policy, suite_sizes)
+    lines = [f"Baseline {policy.baseline}. Calculated, not measured: exact sums over n independent items."]
+    for name, scene in policy.scenes.items():
+        others = [candidate for candidate in scene.candidates if candidate != policy.baseline]
+        lines += ["", f"scene {name}: candidates {', '.join(scene.candidates)}; required: {scene.require}"]
+        if not others:
+            lines.append("  only the baseline may serve it: nothing to decide")
+            continue
+        for gate in scene.gates:
+            lines += [f"  {line}" for line in _gate(gate, suite_sizes)]
+        lines += [f"  {line}" for line in _joint(scene, suite_sizes)]
+    return "\n".join(lines)
+
+
+def decidable(policy: Policy, suite_sizes: Mapping[Suite, int]) -> bool:
+    """Whether every non-inferiority gate has 80 % power at psi 4 % for a candidate equal to the baseline."""
+    return all(
+        power(_size(key, gate, suite_sizes), gate.margin_pp / 100, gate.alpha, PLANNED_PSI) >= TARGET_POWER
+        for key, gate in _noninferiority(policy)
+    )
+
+
+def refuse_unsound(policy: Policy, suite_sizes: Mapping[Suite, int]) -> None:
+    """Raise `InputError` naming each gate that passes a true loss of its margin in more than 5.5 % of runs.
+
+    Exact, at the worst psi from the margin to 25 %. Also raised for a gate on a suite without a size.
+    """
+    found = []
+    for key, gate in _noninferiority(policy):
+        n = _size(key, gate, suite_sizes)
+        worst = false_pass(n, gate.margin_pp / 100, gate.alpha)
+        if worst.rate > MAX_FALSE_PASS:
+            found.append(
+                f"{key}: {gate.margin_pp:g} pp on {n} items passes a true loss of that size in "
+                f"{100 * worst.rate:.2f} % of runs (psi {100 * worst.psi:.1f} %), more than "
+                f"{100 * MAX_FALSE_PASS:g} %; take a wider margin, more items or a smaller alpha"
+            )
+    if found:
+        raise InputError("; ".join(found))
+
+
+def _noninferiority(policy: Policy) -> Iterator[tuple[str, NonInferiority]]:
+    """The gates that some candidate has to pass, with their keys in the policy."""
+    for name, scene in policy.scenes.items():
+        if set(scene.candidates) == {policy.baseline}:
+            continue
+        for index, gate in enumerate(scene.gates):
+            if isinstance(gate, NonInferiority):
+                yield f"policy.scenes.{name}.gates.{index}", gate
+
+
+def _size(key: str, gate: Gate, suite_sizes: Mapping[Suite, int]) -> int:
+    n = suite_sizes.get(gate.suite, 0)
+    if n < 1:
+        raise InputError(f"{key}.suite: {gate.suite!r} has no items; allowed: {', '.join(suite_sizes)}")
+    return n
+
+
+def _gate(gate: Gate, suite_sizes: Mapping[Suite, int]) -> list[str]:
+    n = _size(gate.test, gate, suite_sizes)
+    match gate:
+        case NonInferiority():
+            return _noninferiority_lines(gate, n)
+        case NewLosses():
+            return _new_losses_lines(gate, n)
+        case MustPass():
+            return [f"must_pass on {gate.suite}: no must-pass item newly lost"]
+        case BaselineFloor():
+            return [f"baseline_floor on {gate.suite}, {gate.verdict}: right on {gate.min_accuracy:g} of {n} or more"]
+
+
+def _noninferiority_lines(gate: NonInferiority, n: int) -> list[str]:
+    margin = gate.margin_pp / 100
+    most = critical_losses(n, margin, gate.alpha, np.array([gains for gains in GAINS if gains <= n]))
+    worst = false_pass(n, margin, gate.alpha)
+    powers = [power(n, margin, gate.alpha, psi) for psi in PSIS]
+    lines = [
+        f"noninferiority on {gate.suite}, {gate.verdict}: {n} items, margin {gate.margin_pp:g} pp, alpha {gate.alpha:g}"
+    ]
+    lines += _table(
+        ("gains", [str(gains) for gains in GAINS if gains <= n]),
+        ("most losses that PASS", [str(count) if count >= 0 else "-" for count in most]),
+    )
+    lines += _table(
+        ("disagreement psi", [f"{100 * psi:g} %" for psi in PSIS]),
+        ("power, equal candidate", [f"{value:.3f}" for value in powers]),
+    )
+    lines.append(
+        f"  worst false PASS at a true loss of {gate.margin_pp:g} pp: {100 * worst.rate:.2f} % "
+        f"(psi {100 * worst.psi:.1f} %)"
+    )
+    lines.append(f"  {_notice(power(n, margin, gate.alpha, PLANNED_PSI), margin, gate.alpha, n)}")
+    return lines
+
+
+def _notice(planned: float, margin: float, alpha: float, n: int) -> str:
+    asked = f"power {planned:.3f} at psi {100 * PLANNED_PSI:g} %, {TARGET_POWER:g} asked for"
+    if planned >= TARGET_POWER:
+        return f"decidable: {asked}"
+    return f"UNDECIDABLE: {asked}; {items_needed(margin, alpha)} items would make it decidable, not {n}"
+
+
+def _new_losses_lines(gate: NewLosses, n: int) -> list[str]:
+    most = most_new_losses(gate, 0)
+    met = [float(binom.cdf(most, n, rate)) for rate in LOSS_RATES]
+    lines = [
+        f"new_losses on {gate.suite}: at most {most} of {n} in {', '.join(gate.families)} "
+        f"when the baseline asked again has none"
+    ]
+    if most < gate.max_new_losses:
+        lines.append(
+            f"  (max_new_losses is {gate.max_new_losses}, but {most + 1} beside none is more than noise at level "
+            f"{gate.noise_alpha:g})"
+        )
+    return lines + _table(
+        ("true rate of such losses", [f"{100 * rate:g} %" for rate in LOSS_RATES]),
+        ("probability rule is met", [f"{value:.3f}" for value in met]),
+    )
+
+
+def _joint(scene: Scene, suite_sizes: Mapping[Suite, int]) -> list[str]:
+    """Power of the counting rules together; a lower bound, since gates on one suite are not independent."""
+    gates = [gate for gate in scene.gates if isinstance(gate, NonInferiority)]
+    rules = [gate for gate in scene.gates if isinstance(gate, NewLosses)]
+    if len(gates) + len(rules) < 2:
+        return []
+    at_least = []
+    for psi in PSIS:
+        misses = [1 - power(suite_sizes[gate.suite], gate.margin_pp / 100, gate.alpha, psi) for gate in gates]
+        # Every loss counted as one of the rule's families: the least favourable case.
+        misses += [float(binom.sf(most_new_losses(rule, 0), suite_sizes[rule.suite], psi / 2)) for rule in rules]
+        at_least.append(f"{max(0.0, 1 - sum(misses)):.3f}")
+    return [
+        "all counting rules together, equal candidate, were every loss one of the rules' families:",
+        *_table(("disagreement psi", [f"{100 * psi:g} %" for psi in PSIS]), ("power at least", at_least)),
+    ]
+
+
+def _table(*rows: Row) -> list[str]:
+    """Aligned rows: a name, then its columns to the right."""
+    name_width = max(len(name) for name, _ in rows)
+    width = max(len(cell) for _, cells in rows for cell in cells)
+    return [f"  {name:<{name_width}}  " + "  ".join(f"{cell:>{width}}" for cell in cells) for name, cells in rows]

@@ -1,0 +1,69 @@
+"""Reading a decision and its evidence from the folder of a run, with the chain between them checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from pydantic import ValidationError
+
+from evalsets.records import InputError, explain, file_sha256, read_record, read_rows
+from judges.verdicts import Verdict
+from quantize.manifest import Manifest
+from registry.evidence import Comparison, EngineRecord
+from registry.gate.decision import Decision
+from registry.store.bundle import Bundle
+from registry.store.chain import check_chain
+
+DECISION = "decision.json"
+REPORT = "report.md"
+
+
+def load_bundle(root: Path) -> Bundle:
+    """The decision under `root` (`runs/<profile>/`) with every record that it was made from.
+
+    Raises `InputError` naming the file that is missing, that cannot be read, or that does not match (`check_chain`).
+    """
+    decision = read_record(root / DECISION, Decision)
+    comparisons = {run: read_record(root / path, Comparison) for run, path in _records("comparisons", decision.inputs)}
+    named = {*decision.inputs, *(path for comparison in comparisons.values() for path in comparison.inputs)}
+    engines = {run: read_record(root / path, EngineRecord) for run, path in _records("engine", named)}
+    manifests = {
+        PurePosixPath(path).parent.name: _read_manifest(root / path)
+        for path in sorted(decision.inputs)
+        if path.startswith("checkpoints/")
+    }
+    responses = {f"responses/{run}/{suite}.jsonl" for run, engine in engines.items() for suite in engine.responses}
+    files = {path: file_sha256(root / path) for path in named | responses if (root / path).is_file()}
+    check_chain(decision, comparisons, engines, manifests, files)
+    records = [path for path in sorted(named) if path.endswith(".json")]
+    extras = [path for path in [REPORT, *(f"metrics/{run}.json" for run in engines)] if (root / path).is_file()]
+    return Bundle(
+        decision=decision,
+        comparisons=comparisons,
+        engines=engines,
+        manifests=manifests,
+        judge_version=_judge_version(root, [path for path in sorted(named) if path.startswith("verdicts/")]),
+        artifacts={path: root / path for path in [DECISION, *records, *extras]},
+    )
+
+
+def _records(folder: str, named: Iterable[str]) -> list[tuple[str, str]]:
+    """(run, path) of every named record of a folder, by name."""
+    return [(PurePosixPath(path).stem, path) for path in sorted(named) if path.startswith(f"{folder}/")]
+
+
+def _read_manifest(path: Path) -> Manifest:
+    try:
+        return Manifest.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; run the quantize stage (dvc repro)") from None
+    except ValidationError as error:
+        raise InputError(f"{path}: {explain(error)}; run the quantize stage again") from None
+
+
+def _judge_version(root: Path, verdicts: list[str]) -> str:
+    versions = {row.judge_version for path in verdicts for row in read_rows(root / path, Verdict)}
+    if len(versions) > 1:
+        raise InputError(f"{root / 'verdicts'}: judged by versions {', '.join(sorted(versions))}; run judge again")
+    return versions.pop() if versions else "none"

@@ -1,0 +1,115 @@
+"""The runs of the registry: one evaluation run per decision, and the journal with one run per move, append-only."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from registry.store.calls import every, quoted, unless_there
+from registry.store.evaluation import Evaluation
+from registry.store.markup import plain
+from registry.store.plan import Move
+
+EVALUATIONS = "evaluations"
+PROMOTIONS = "promotions"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A move in the journal. `is_open`: nobody has yet seen the alias follow. Time in ms since the epoch."""
+
+    run_id: str
+    alias: str
+    after: str
+    time_ms: int
+    is_open: bool
+
+
+class Runs:
+    """Evaluation runs and journal of a store. `artifact_root` None: MLflow or its server says where artifacts go."""
+
+    def __init__(self, client: Any, artifact_root: Path | None) -> None:
+        self._client = client
+        self._artifact_root = artifact_root
+
+    def record_evaluation(self, evaluation: Evaluation) -> str:
+        """The id of a decision's evaluation run.
+
+        Creates and fills it, fills one that a crash left unfinished, or finds it complete and writes nothing.
+        """
+        experiment = self._experiment(EVALUATIONS)
+        query = f"tags.decision_sha256 = {quoted(evaluation.decision_sha256)}"
+        runs = self._client.search_runs([experiment], query, order_by=["attributes.start_time ASC"])
+        tags = {"decision_sha256": evaluation.decision_sha256}
+        run = runs[0] if runs else self._client.create_run(experiment, tags=tags, run_name=evaluation.name)
+        if run.info.status != "FINISHED":
+            self._fill(run, evaluation)
+        return str(run.info.run_id)
+
+    def append(self, model: str, move: Move, to: dict[str, str], decision_sha256: str) -> None:
+        """Write a move into the journal, open, in one write. `to` describes the version that the alias will hold.
+
+        It comes after the newest entry of its alias even where this host's clock is behind.
+        """
+        tags = {
+            "model": model,
+            "alias": move.alias,
+            "scene": move.scene,
+            "from": move.before or "none",
+            "to": move.after,
+            "reason": plain(move.reason),
+            "decision_sha256": decision_sha256,
+        }
+        last = self.last_word(model, move.alias)
+        time_ms = max(time.time_ns() // 1_000_000, last.time_ms + 1 if last else 0)
+        name = f"{move.alias} -> {', '.join(to.values())}"
+        tags |= {f"to_{key}": value for key, value in to.items()}
+        self._client.create_run(self._experiment(PROMOTIONS), start_time=time_ms, tags=tags, run_name=name)
+
+    def close(self, entry: Entry) -> None:
+        """Say that the alias has followed a move."""
+        self._client.set_terminated(entry.run_id)
+
+    def last_word(self, model: str, alias: str) -> Entry | None:
+        """The newest entry for an alias; every promoter sees the same one (ties go by run id)."""
+        entries = self._entries(f"tags.model = {quoted(model)} and tags.alias = {quoted(alias)}")
+        return max(entries, key=lambda entry: (entry.time_ms, entry.run_id), default=None)
+
+    def open_entries(self, model: str) -> list[Entry]:
+        """Entries that were written down and not seen through."""
+        return self._entries(f"tags.model = {quoted(model)} and attributes.status = 'RUNNING'")
+
+    def _entries(self, query: str) -> list[Entry]:
+        found = self._client.get_experiment_by_name(PROMOTIONS)
+        if found is None:
+            return []
+        return [_entry(run) for run in every(self._client.search_runs, [found.experiment_id], query)]
+
+    def _experiment(self, name: str) -> str:
+        found = self._client.get_experiment_by_name(name)
+        if found is None:
+            where = str(self._artifact_root / name) if self._artifact_root else None
+            unless_there(self._client.create_experiment, name, where)
+            found = self._client.get_experiment_by_name(name)
+        return str(found.experiment_id)
+
+    def _fill(self, run: Any, evaluation: Evaluation) -> None:
+        """Repeatable: a metric of the same value and time is the same row, and so is a parameter of the same value."""
+        self._client.log_values(run.info.run_id, evaluation.params, evaluation.metrics, run.info.start_time)
+        for path, file in evaluation.artifacts.items():
+            folder = path.rpartition("/")[0]
+            self._client.log_artifact(run.info.run_id, str(file), folder or None)
+        self._client.set_terminated(run.info.run_id)
+
+
+def _entry(run: Any) -> Entry:
+    tags = run.data.tags
+    return Entry(
+        run_id=run.info.run_id,
+        alias=tags["alias"],
+        after=tags["to"],
+        time_ms=run.info.start_time,
+        is_open=run.info.status == "RUNNING",
+    )
