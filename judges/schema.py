@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +20,7 @@ from jsonschema.validators import extend
 
 from evalsets.records import Json, canonical_json
 
+_EXACT = Context(prec=2000)
 _MAX_STEPS = 20  # of $ref and of combined schemas, followed at one place
 _NO_DEFAULT = object()
 _EMPTY: dict[str, Any] = {}
@@ -145,7 +146,7 @@ def _is_integer(_checker: Any, value: Any) -> bool:
 
 
 def _multiple_of(_validator: Any, factor: Any, value: Any, _schema: Any) -> Any:
-    if _is_number(None, value) and Decimal(value) % Decimal(factor) != 0:
+    if _is_number(None, value) and _EXACT.remainder(Decimal(value), Decimal(factor)) != 0:
         yield jsonschema.ValidationError(f"{value} is not a multiple of {factor}")
 
 

@@ -8,17 +8,17 @@ from evalsets.items import CalibrationRow
 from evalsets.load import load_toolsets
 from evalsets.records import read_rows
 from pipelines.layout import Layout
-from pipelines.profiles import PARAMS, Profile, load_profile
+from pipelines.params import Params, load_params
 from pipelines.stage import run_stage
 from quantize.calibration import Conversation, freeze, write_rows
 from quantize.chat_template import ChatTemplate
 
 
-def calibrate(profile: Profile) -> None:
+def calibrate(params: Params) -> None:
     """Write `runs/<profile>/calibration.jsonl` from the profile's conversations."""
-    layout = Layout.of(profile.profile)
-    settings = profile.calibration
-    toolsets = load_toolsets(Path(profile.toolsets))
+    layout = Layout.of(params.profile)
+    settings = params.calibration
+    toolsets = load_toolsets(Path(params.toolsets))
     conversations = [
         Conversation(
             row.id,
@@ -32,4 +32,4 @@ def calibrate(profile: Profile) -> None:
 
 
 if __name__ == "__main__":
-    run_stage(lambda: calibrate(load_profile(PARAMS)))
+    run_stage(lambda: calibrate(load_params()))

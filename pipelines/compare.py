@@ -10,7 +10,8 @@ from evalsets.load import load_suite
 from evalsets.records import InputError, file_sha256, read_record, read_rows, write_record
 from judges.verdicts import Verdict
 from pipelines.layout import Layout
-from pipelines.profiles import PARAMS, Profile, load_profile
+from pipelines.params import PARAMS
+from pipelines.profiles import Profile, load_profile
 from pipelines.stage import run_stage
 from registry.evidence import EngineRecord
 from registry.gate.compare import JudgedRun
@@ -20,9 +21,8 @@ from registry.gate.compare import compare as compare_runs
 def compare(profile: Profile, run: str) -> None:
     """Write `runs/<profile>/comparisons/<run>.json`."""
     baseline = profile.policy.baseline
-    if run not in profile.runs or run == baseline:
-        allowed = ", ".join(name for name in profile.runs if name != baseline)
-        raise InputError(f"--run {run}: no run to compare with {baseline}; allowed: {allowed}")
+    if run not in profile.compared:
+        raise InputError(f"--run {run}: not compared with {baseline}; allowed: {', '.join(profile.compared)}")
     layout = Layout.of(profile.profile)
     files = [path for name in (baseline, run) for path in _files(profile, layout, name)]
     items = {

@@ -8,20 +8,20 @@ from evalsets.records import InputError, file_sha256, write_record, write_rows
 from pipelines.engine.served import served_folder
 from pipelines.engine.session import answers, prepare
 from pipelines.layout import Layout
-from pipelines.profiles import PARAMS, Profile, load_profile
+from pipelines.params import Params, load_params
 from pipelines.stage import run_stage
 from quantize.manifest import load_manifest
 
 
-def generate(profile: Profile, run: str) -> None:
+def generate(params: Params, run: str) -> None:
     """Write `responses/<run>/<suite>.jsonl` (one row per item, in file order) and `engine/<run>.json`."""
-    if run not in profile.runs:
-        raise InputError(f"--run {run}: unknown; allowed: {', '.join(profile.runs)}")
-    layout = Layout.of(profile.profile)
-    variant = profile.runs[run].variant
+    if run not in params.runs:
+        raise InputError(f"--run {run}: unknown; allowed: {', '.join(params.runs)}")
+    layout = Layout.of(params.profile)
+    variant = params.runs[run].variant
     manifest = load_manifest(layout.manifest(variant))
-    served = served_folder(layout.checkpoint(variant), manifest, profile.engine.device)
-    rows, record = answers(prepare(profile, run, manifest, served))
+    served = served_folder(layout.checkpoint(variant), manifest, params.engine.device)
+    rows, record = answers(prepare(params, run, manifest, served))
     for suite, responses in rows.items():
         write_rows(layout.responses(run, suite), responses)
         failed = sum(response.status == "infra" for response in responses)
@@ -35,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m pipelines.generate", description=__doc__)
     parser.add_argument("--run", required=True, help="a run of the active profile: a variant or baseline-again")
     given = parser.parse_args()
-    run_stage(lambda: generate(load_profile(PARAMS), given.run))
+    run_stage(lambda: generate(load_params(), given.run))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Where a base model comes from, and the record of it: parts on a package index, or a hub at a pinned commit."""
+"""Where a base model comes from, and the record of it: a package index, a hub, or a folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Source(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    source: Literal["pypi", "hub"]
+    source: Literal["pypi", "hub", "folder"]
     name: str
     repo: str
     revision: str
@@ -80,6 +80,17 @@ def base_from_hub(repo: str, revision: str) -> Path:
     except (HfHubHTTPError, OSError) as error:
         raise RecipeError(f"{repo}@{revision}: {error}; check the network, HF_TOKEN and the revision") from None
     return Path(folder)
+
+
+def base_from_folder(folder: Path) -> Path:
+    """A local checkpoint folder. Raises `RecipeError` naming what a checkpoint needs and this folder lacks."""
+    needed = ("config.json", "tokenizer.json", "chat_template.jinja")
+    missing = [name for name in needed if not (folder / name).exists()]
+    if not list(folder.glob("*.safetensors")):
+        missing.append("*.safetensors")
+    if missing:
+        raise RecipeError(f"{folder}: not a checkpoint folder, it lacks {', '.join(missing)}; save the model there")
+    return folder
 
 
 def link_base(base: Path, target: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 from evalsets.items import Item, Suite, ToolItem, Toolset
 from evalsets.load import load_suite, load_toolsets
 from evalsets.records import InputError, digest, file_sha256
-from pipelines.profiles import Engine, Profile
+from pipelines.params import Engine, Params
 from quantize.chat_template import ChatTemplate
 from registry.evidence import SuiteDigest
 
@@ -40,20 +40,20 @@ class Plan:
     order_seed: int
 
 
-def plan_run(profile: Profile, run: str, checkpoint: Path, model: str) -> Plan:
+def plan_run(params: Params, run: str, checkpoint: Path, model: str) -> Plan:
     """The requests of a profile's run, prompts rendered with `checkpoint`'s template, asked of `model`.
 
     Raises `InputError` naming the item whose prompt leaves no room for its answer.
     """
     template = ChatTemplate(checkpoint)
-    toolsets = load_toolsets(Path(profile.toolsets))
-    order_seed = profile.runs[run].order_seed
+    toolsets = load_toolsets(Path(params.toolsets))
+    order_seed = params.runs[run].order_seed
     requests: dict[Suite, list[Request]] = {}
     item_ids: dict[Suite, list[str]] = {}
     suites: dict[Suite, SuiteDigest] = {}
-    for suite, settings in profile.suites.items():
+    for suite, settings in params.suites.items():
         items: Sequence[Item] = load_suite(Path(settings.path), suite, settings.take)
-        made = [_request(profile, suite, item, toolsets, template, model) for item in items]
+        made = [_request(params, suite, item, toolsets, template, model) for item in items]
         item_ids[suite] = [item.id for item in items]
         suites[suite] = SuiteDigest(
             file_sha256=file_sha256(Path(settings.path)), items=len(items), ids_sha256=digest(item_ids[suite])
@@ -64,9 +64,9 @@ def plan_run(profile: Profile, run: str, checkpoint: Path, model: str) -> Plan:
         requests=requests,
         item_ids=item_ids,
         suites=suites,
-        toolsets_sha256=file_sha256(Path(profile.toolsets)),
+        toolsets_sha256=file_sha256(Path(params.toolsets)),
         prompts_sha256=digest(prompts),
-        sampling_sha256=digest(profile.sampling),
+        sampling_sha256=digest(params.sampling),
         order_seed=order_seed,
     )
 
@@ -88,20 +88,20 @@ def generation_key(plan: Plan, run: str, weights_digest: str, argv: Sequence[str
 
 
 def _request(
-    profile: Profile, suite: Suite, item: Item, toolsets: dict[str, Toolset], template: ChatTemplate, model: str
+    params: Params, suite: Suite, item: Item, toolsets: dict[str, Toolset], template: ChatTemplate, model: str
 ) -> Request:
     messages = [message.model_dump(exclude_none=True) for message in item.messages]
     tools = _tools(item, toolsets)
-    max_tokens = profile.sampling.max_tokens[suite]
+    max_tokens = params.sampling.max_tokens[suite]
     prompt_ids = template.ids(messages, tools)
-    if len(prompt_ids) + max_tokens > profile.engine.max_model_len:
+    if len(prompt_ids) + max_tokens > params.engine.max_model_len:
         raise InputError(
             f"{item.id}: {len(prompt_ids)} prompt tokens leave no room for {max_tokens} more in "
-            f"engine.max_model_len {profile.engine.max_model_len}; shorten the item or raise it"
+            f"engine.max_model_len {params.engine.max_model_len}; shorten the item or raise it"
         )
-    body = _sampling_fields(profile) | {"model": model, "messages": messages, "max_tokens": max_tokens}
+    body = _sampling_fields(params) | {"model": model, "messages": messages, "max_tokens": max_tokens}
     if tools is not None:
-        body |= {"tools": tools, "tool_choice": _tool_choice(profile.engine)}
+        body |= {"tools": tools, "tool_choice": _tool_choice(params.engine)}
     return Request(suite, item.id, body, prompt_ids, max_tokens)
 
 
@@ -118,7 +118,7 @@ def _tool_choice(engine: Engine) -> str:
     return "auto" if engine.tool_parser else "none"
 
 
-def _sampling_fields(profile: Profile) -> dict[str, Any]:
+def _sampling_fields(params: Params) -> dict[str, Any]:
     fixed = {"n": 1, "stream": False, "logprobs": True, "top_logprobs": 0}
     engine_only = {"return_token_ids": True, "skip_special_tokens": False, "ignore_eos": False, "min_tokens": 0}
-    return profile.sampling.model_dump(exclude={"max_tokens"}) | fixed | engine_only
+    return params.sampling.model_dump(exclude={"max_tokens"}) | fixed | engine_only

@@ -28,7 +28,7 @@ from pipelines.engine.settings import (
     served_name,
 )
 from pipelines.layout import WORK
-from pipelines.profiles import Profile
+from pipelines.params import Params
 from quantize.chat_template import ChatTemplate
 from quantize.manifest import Manifest
 from registry.evidence import EngineRecord, SharedSettings
@@ -38,7 +38,7 @@ from registry.evidence import EngineRecord, SharedSettings
 class Session:
     """A planned run: what is asked of what, under which key, and the command line that may be written down."""
 
-    profile: Profile
+    params: Params
     run: str
     manifest: Manifest
     served: Served
@@ -53,14 +53,14 @@ class Session:
         return WORK / "generate" / self.key
 
 
-def prepare(profile: Profile, run: str, manifest: Manifest, served: Served) -> Session:
+def prepare(params: Params, run: str, manifest: Manifest, served: Served) -> Session:
     """Plan a run. Nothing is started."""
-    name = served_name(profile.model.name, manifest.weights_digest)
-    plan = plan_run(profile, run, served.folder, name)
-    version = record.engine_version(profile.engine.command[0])
-    argv = recorded_argv(engine_argv(profile.engine, served.folder, name, port=0), port=0)
+    name = served_name(params.model.name, manifest.weights_digest)
+    plan = plan_run(params, run, served.folder, name)
+    version = record.engine_version(params.engine.command[0])
+    argv = recorded_argv(engine_argv(params.engine, served.folder, name, port=0), port=0)
     key = generation_key(plan, run, served.digest, argv, "==".join(version))
-    return Session(profile, run, manifest, served, name, plan, version, key)
+    return Session(params, run, manifest, served, name, plan, version, key)
 
 
 def answers(session: Session) -> tuple[dict[Suite, list[Response]], EngineRecord]:
@@ -80,7 +80,7 @@ def answers(session: Session) -> tuple[dict[Suite, list[Response]], EngineRecord
 
 
 def _serve(session: Session, journals: dict[Suite, Journal]) -> EngineRecord:
-    engine = session.profile.engine
+    engine = session.params.engine
     port = free_port()
     argv = engine_argv(engine, session.served.folder, session.name, port)
     environment = engine_environment(engine)
@@ -116,7 +116,7 @@ def _ask_suite(session: Session, suite: Suite, journal: Journal, drive: Drive, s
 
 
 def _record(session: Session, server: Server, argv: list[str], environment: dict[str, str]) -> EngineRecord:
-    profile, engine, served, plan = session.profile, session.profile.engine, session.served, session.plan
+    params, engine, served, plan = session.params, session.params.engine, session.served, session.plan
     lines = record.kernel_lines(server.log)
     kernel = record.linear_kernel(lines, served.quantized)
     execution = record.execution_class(engine.device, engine.dtype, session.version, kernel, served.bits, served.note)
@@ -138,7 +138,7 @@ def _record(session: Session, server: Server, argv: list[str], environment: dict
         prefix_caching=engine.prefix_caching,
     )
     return EngineRecord(
-        profile=profile.profile,
+        profile=params.profile,
         run=session.run,
         variant=session.manifest.variant,
         weights_digest=session.manifest.weights_digest,

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from pipelines.profiles import Engine
+from pipelines.params import Engine
 from pipelines.stage import QUIET
 
 # Only these variables of an engine's environment are ever recorded, and none that looks like a secret.

@@ -16,9 +16,11 @@ from registry.gate.power import (
     PLANNED_PSI,
     PSIS,
     TARGET_POWER,
+    Counts,
     critical_losses,
     false_pass,
     items_needed,
+    pass_probability,
     power,
 )
 
@@ -100,7 +102,7 @@ def _gate(gate: Gate, suite_sizes: Mapping[Suite, int]) -> list[str]:
         case MustPass():
             return [f"must_pass on {gate.suite}: no must-pass item newly lost"]
         case BaselineFloor():
-            return [f"baseline_floor on {gate.suite}, {gate.verdict}: right on {gate.min_accuracy:g} of {n} or more"]
+            return [f"baseline_floor on {gate.suite}, {gate.verdict}: at least {100 * gate.min_accuracy:g} % of {n} right"]
 
 
 def _noninferiority_lines(gate: NonInferiority, n: int) -> list[str]:
@@ -117,7 +119,7 @@ def _noninferiority_lines(gate: NonInferiority, n: int) -> list[str]:
     )
     lines += _table(
         ("disagreement psi", [f"{100 * psi:g} %" for psi in PSIS]),
-        ("power, equal candidate", [f"{value:.3f}" for value in powers]),
+        _power_row(powers),
     )
     lines.append(
         f"  worst false PASS at a true loss of {gate.margin_pp:g} pp: {100 * worst.rate:.2f} % "
@@ -153,21 +155,30 @@ def _new_losses_lines(gate: NewLosses, n: int) -> list[str]:
 
 
 def _joint(scene: Scene, suite_sizes: Mapping[Suite, int]) -> list[str]:
-    """Power of the counting rules together; a lower bound, since gates on one suite are not independent."""
-    gates = [gate for gate in scene.gates if isinstance(gate, NonInferiority)]
-    rules = [gate for gate in scene.gates if isinstance(gate, NewLosses)]
-    if len(gates) + len(rules) < 2:
+    """Power of the counting rules together: exact were every loss one of the rules' families and of both verdicts."""
+    counting = [gate for gate in scene.gates if isinstance(gate, NonInferiority | NewLosses)]
+    if len(counting) < 2:
         return []
-    at_least = []
-    for psi in PSIS:
-        misses = [1 - power(suite_sizes[gate.suite], gate.margin_pp / 100, gate.alpha, psi) for gate in gates]
-        # Every loss counted as one of the rule's families: the least favourable case.
-        misses += [float(binom.sf(most_new_losses(rule, 0), suite_sizes[rule.suite], psi / 2)) for rule in rules]
-        at_least.append(f"{max(0.0, 1 - sum(misses)):.3f}")
+    together = [1.0] * len(PSIS)
+    for suite in sorted({gate.suite for gate in counting}):
+        n = suite_sizes[suite]
+        most = np.min([_most_losses(gate, n) for gate in counting if gate.suite == suite], axis=0)
+        for index, psi in enumerate(PSIS):
+            together[index] *= pass_probability(n, most, psi / 2, psi / 2)
     return [
         "all counting rules together, equal candidate, were every loss one of the rules' families:",
-        *_table(("disagreement psi", [f"{100 * psi:g} %" for psi in PSIS]), ("power at least", at_least)),
+        *_table(("disagreement psi", [f"{100 * psi:g} %" for psi in PSIS]), _power_row(together)),
     ]
+
+
+def _most_losses(gate: NonInferiority | NewLosses, n: int) -> Counts:
+    if isinstance(gate, NewLosses):
+        return np.full(n + 1, most_new_losses(gate, 0))
+    return critical_losses(n, gate.margin_pp / 100, gate.alpha, np.arange(n + 1))
+
+
+def _power_row(powers: Sequence[float]) -> Row:
+    return "power, equal candidate", [f"{value:.3f}" for value in powers]
 
 
 def _table(*rows: Row) -> list[str]:

@@ -102,12 +102,10 @@ def _ensure_version(variant: str, bundle: Bundle, target: Target, run_id: str) -
     store, model = target.store, target.model
     tags = version_tags(variant, bundle) | {"decision_sha256": digest(bundle.decision), "evaluation_run": run_id}
     description = version_description(variant, bundle)
-    if store.find_version(model, tags["weights_digest"]) is None:
-        store.create_version(model, target.checkpoints[variant], run_id, tags, description)
     found = store.find_version(model, tags["weights_digest"])
     if found is None:
-        raise InputError(f"registered model {model}: the version of {variant} vanished; promote again")
-    store.describe_version(model, found.number, tags, description)
+        found = store.create_version(model, target.checkpoints[variant], run_id, tags, description)
+    store.describe_version(model, found, tags, description)
 
 
 def _promotion(store: Store, model: str, decision: Decision) -> Promotion:

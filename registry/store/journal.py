@@ -36,7 +36,7 @@ def make(store: Store, model: str, move: Move, decision_sha256: str) -> None:
         )
     word = store.runs.last_word(model, move.alias)
     if word is None or not word.is_open or word.after != move.after:
-        store.runs.append(model, move, _named(store, model, move.after), decision_sha256)
+        store.runs.append(model, move, _named(store, model, move.after), decision_sha256, word)
     follow(store, model, move.alias)
 
 

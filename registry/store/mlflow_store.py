@@ -87,7 +87,11 @@ class Store:
     def aliases(self, model: str) -> dict[str, StoredVersion]:
         """Every alias of a registered model with the version that holds it; empty where there is no model."""
         found = self._model(model)
-        return {alias: self._version(model, number) for alias, number in found.aliases.items()} if found else {}
+        if found is None or not found.aliases:
+            return {}
+        versions = every(self.client.search_model_versions, f"name = {quoted(model)}")
+        by_number = {version.number: version for version in map(_stored, versions)}
+        return {alias: by_number[int(number)] for alias, number in found.aliases.items()}
 
     def holder(self, model: str, alias: str) -> StoredVersion | None:
         """The version an alias points at now, or None."""
@@ -105,7 +109,9 @@ class Store:
         found = [_stored(version) for version in every(self.client.search_model_versions, query)]
         return min(found, key=lambda version: version.number, default=None)
 
-    def create_version(self, model: str, folder: Path, run_id: str, tags: dict[str, str], description: str) -> None:
+    def create_version(
+        self, model: str, folder: Path, run_id: str, tags: dict[str, str], description: str
+    ) -> StoredVersion:
         """Register a checkpoint by where it lies; nothing is copied. Tags and description come in the same write.
 
         A promoter on another host may have registered the same weights in between. Whoever has the higher number
@@ -117,20 +123,21 @@ class Store:
             )
         )
         first = self.find_version(model, made.weights_digest)
-        if first is not None and first.number < made.number:
-            self.client.delete_model_version(model, str(made.number))
+        if first is None or first.number == made.number:
+            return made
+        self.client.delete_model_version(model, str(made.number))
+        return first
 
-    def describe_version(self, model: str, number: int, tags: dict[str, str], description: str) -> None:
+    def describe_version(self, model: str, now: StoredVersion, tags: dict[str, str], description: str) -> None:
         """Bring a version's tags and description to these. Writes only what differs; drops verdicts of lost scenes."""
-        now = self._version(model, number)
         for key, value in tags.items():
             if now.tags.get(key) != value:
-                self.client.set_model_version_tag(model, str(number), key, value)
+                self.client.set_model_version_tag(model, str(now.number), key, value)
         for key in now.tags:
             if key.startswith(VERDICT) and key not in tags:
-                self.client.delete_model_version_tag(model, str(number), key)
+                self.client.delete_model_version_tag(model, str(now.number), key)
         if now.description != description:
-            self.client.update_model_version(model, str(number), description)
+            self.client.update_model_version(model, str(now.number), description)
 
     def _model(self, model: str) -> Any:
         try:

@@ -48,10 +48,10 @@ class Runs:
             self._fill(run, evaluation)
         return str(run.info.run_id)
 
-    def append(self, model: str, move: Move, to: dict[str, str], decision_sha256: str) -> None:
+    def append(self, model: str, move: Move, to: dict[str, str], decision_sha256: str, last: Entry | None) -> None:
         """Write a move into the journal, open, in one write. `to` describes the version that the alias will hold.
 
-        It comes after the newest entry of its alias even where this host's clock is behind.
+        It comes after `last`, the newest entry of its alias, even where this host's clock is behind.
         """
         tags = {
             "model": model,
@@ -62,7 +62,6 @@ class Runs:
             "reason": plain(move.reason),
             "decision_sha256": decision_sha256,
         }
-        last = self.last_word(model, move.alias)
         time_ms = max(time.time_ns() // 1_000_000, last.time_ms + 1 if last else 0)
         name = f"{move.alias} -> {', '.join(to.values())}"
         tags |= {f"to_{key}": value for key, value in to.items()}

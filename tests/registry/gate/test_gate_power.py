@@ -73,7 +73,7 @@ def test_a_gate_that_no_table_passes_has_no_critical_count() -> None:
     assert critical_losses(180, 0.0149, 0.05, np.array([0])).tolist() == [0]
 
 
-@pytest.mark.parametrize(("n", "margin", "alpha"), product([20, 61, 180], [0.01, 0.04, 0.3], [0.025, 0.1]))
+@pytest.mark.parametrize(("n", "margin", "alpha"), list(product([20, 61, 180], [0.01, 0.04, 0.3], [0.025, 0.1])))
 def test_more_gains_never_lower_the_critical_count(n: int, margin: float, alpha: float) -> None:
     allowed = critical_losses(n, margin, alpha, np.arange(n + 1))
     reachable = allowed < n - np.arange(n + 1)  # beyond that the table is full

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from registry.gate.hard_rules import most_new_losses
-from registry.gate.policy import NewLosses
-from tests.registry.gate.evidence_builders import candidate_verdicts, decided, only_gate, tools_policy
+from registry.evidence import PairedTable
+from registry.gate.hard_rules import baseline_floor, most_new_losses
+from registry.gate.policy import BaselineFloor, NewLosses
+from tests.registry.gate.evidence_builders import candidate_verdicts, comparison, decided, only_gate, tools_policy
 
 MUST_PASS = {"test": "must_pass", "suite": "tools"}
 
@@ -85,9 +86,7 @@ MUST_PASS_ROWS = [
 
 
 @pytest.mark.parametrize(("marked", "lost", "in_again", "not_judged", "expected", "reason"), MUST_PASS_ROWS)
-def test_must_pass(
-    marked: list[str], lost: int, in_again: int, not_judged: int, expected: str, reason: str
-) -> None:
+def test_must_pass(marked: list[str], lost: int, in_again: int, not_judged: int, expected: str, reason: str) -> None:
     result = only_gate(
         decided(
             tools_policy(MUST_PASS, max_unjudged_rate=0.1),
@@ -100,7 +99,9 @@ def test_must_pass(
     assert reason in result.reason
 
 
-@pytest.mark.parametrize(("floor", "expected"), [(0.0, "PASS"), (0.8, "PASS"), (0.801, "INCONCLUSIVE"), (1, "INCONCLUSIVE")])
+@pytest.mark.parametrize(
+    ("floor", "expected"), [(0.0, "PASS"), (0.8, "PASS"), (0.801, "INCONCLUSIVE"), (1, "INCONCLUSIVE")]
+)
 def test_baseline_floor(floor: float, expected: str) -> None:
     gate = {"test": "baseline_floor", "suite": "tools", "min_accuracy": floor}
     result = only_gate(decided(tools_policy(gate), candidate_verdicts("tools", 50, 2)))
@@ -108,8 +109,10 @@ def test_baseline_floor(floor: float, expected: str) -> None:
     assert "the baseline is right on 40 of 50" in result.reason
 
 
-def test_a_share_is_compared_exactly() -> None:
-    """0.9457 of 10,000 is 9,457, and 9,456 are fewer: nothing is rounded on the way."""
-    gate = {"test": "baseline_floor", "suite": "tools", "min_accuracy": 0.8}
-    for n, expected in [(180, "PASS"), (640, "PASS"), (181, "PASS"), (183, "PASS")]:
-        assert only_gate(decided(tools_policy(gate), candidate_verdicts("tools", n, 1))).outcome == expected
+@pytest.mark.parametrize(("right", "expected"), [(9457, "PASS"), (9456, "INCONCLUSIVE")])
+def test_a_share_is_compared_exactly(right: int, expected: str) -> None:
+    gate = BaselineFloor(test="baseline_floor", suite="tools", min_accuracy=0.9457)
+    counts = PairedTable(n=10_000, both_right=right, losses=0, gains=0, both_wrong=10_000 - right)
+    suite = comparison("fp8", {"tools": candidate_verdicts("tools", 5)}).suites["tools"]
+    result = baseline_floor(gate, "bf16", suite.model_copy(update={"strict": counts}))
+    assert result.outcome == expected

@@ -42,13 +42,13 @@ def bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
 
 def reference_lower(losses: int, gains: int, n: int, alpha: float) -> float:
     """The lower bound with the restricted likelihood maximised numerically, by its slope, at every difference."""
-    z = norm.isf(alpha)
+    z = float(norm.isf(alpha))
 
     def surplus_is_positive(difference: float) -> bool:
         def slope_is_positive(loss_rate: float) -> bool:
-            rest = 1 - 2 * loss_rate - difference
             rising = (losses / loss_rate if losses else 0) + (gains / (loss_rate + difference) if gains else 0)
-            return rising > 2 * (n - losses - gains) / rest
+            others = n - losses - gains
+            return rising > (2 * others / (1 - 2 * loss_rate - difference) if others else 0)
 
         loss_rate = bisect(slope_is_positive, max(0.0, -difference), (1 - difference) / 2)
         variance = 2 * loss_rate + difference - difference**2

@@ -1,25 +1,33 @@
-"""A registry in a fresh sqlite database: created once a session, since the migrations are slow, and copied per test."""
+"""A registry in a real sqlite database: created once a session, since the migrations are slow, and emptied per test."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from registry.store.mlflow_store import Store
+from tests.registry.store.probe import copy_database, unwatch
 
 
 @pytest.fixture(scope="session")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("database") / "mlflow.db"
-    Store(f"sqlite:///{path}")
-    return path
+def opened(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path]:
+    """A store, and the folder with its database and the empty one to begin from."""
+    folder = tmp_path_factory.mktemp("registry")
+    store = Store(f"sqlite:///{folder / 'mlflow.db'}")
+    copy_database(folder / "mlflow.db", folder / "empty.db")
+    return store, folder
 
 
 @pytest.fixture
-def store(database: Path, tmp_path: Path) -> Store:
-    path = tmp_path / "registry" / "mlflow.db"
-    path.parent.mkdir()
-    shutil.copy(database, path)
-    return Store(f"sqlite:///{path}")
+def store(opened: tuple[Store, Path]) -> Store:
+    store, folder = opened
+    copy_database(folder / "empty.db", folder / "mlflow.db")
+    unwatch(store)
+    return store
+
+
+@pytest.fixture
+def database(opened: tuple[Store, Path]) -> Path:
+    """The file behind `store`."""
+    return opened[1] / "mlflow.db"

@@ -2,96 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evalsets.records import InputError, digest
-from pipelines.layout import Layout
-from registry.store.apply import Target, promote
-from registry.store.bundle import Bundle
+from registry.store.apply import promote
 from registry.store.load import load_bundle
 from registry.store.mlflow_store import Store
-from registry.store.plan import Move
-from registry.store.promotion import Promotion
-from tests.registry.store.fake_run import FakeRun, Verdicts
-
-MODEL = "qwen-test"
-FP8: Verdicts = {"qa": [("awq-int4", "FAIL"), ("fp8", "PASS"), ("bf16", "PASS")], "contract": [("bf16", "PASS")]}
-NONE: Verdicts = {"qa": [("awq-int4", "FAIL"), ("fp8", "FAIL"), ("bf16", "PASS")], "contract": [("bf16", "PASS")]}
-WRITES = ("create_", "set_", "delete_", "update_", "log_")
-
-
-class Crash(Exception):
-    """The process ends here."""
-
-
-class Watched:
-    """A client that counts its writes, and can end the process after one of them."""
-
-    def __init__(self, client: Any, crash_after: int | None = None) -> None:
-        self._client = client
-        self._crash_after = crash_after
-        self.writes: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._client, name)
-        if not name.startswith(WRITES):
-            return method
-
-        def call(*args: Any, **named: Any) -> Any:
-            result = method(*args, **named)
-            self.writes.append(name)
-            if len(self.writes) == self._crash_after:
-                raise Crash(name)
-            return result
-
-        return call
-
-
-def watch(store: Store, crash_after: int | None = None) -> Watched:
-    watched = Watched(store.client._client if isinstance(store.client, Watched) else store.client, crash_after)
-    store.client = store.runs._client = watched
-    return watched
-
-
-def make_run(folder: Path, verdicts: Verdicts = FP8, **settings: Any) -> FakeRun:
-    run = FakeRun(Layout(folder / "local"), verdicts, **settings)
-    run.write()
-    return run
-
-
-def target(store: Store, run: FakeRun) -> Target:
-    return Target(store, MODEL, {variant: run.layout.checkpoint(variant) for variant in run.variants})
-
-
-def promoted(store: Store, run: FakeRun) -> Promotion:
-    return promote(load_bundle(run.layout.root), target(store, run))[1]
-
-
-def journal(store: Store) -> list[dict[str, str]]:
-    """The tags of every move in the order of the journal."""
-    found = store.client.get_experiment_by_name("promotions")
-    runs = store.client.search_runs([found.experiment_id], "", order_by=["attributes.start_time ASC"]) if found else []
-    assert all(run.info.status == "FINISHED" for run in runs)
-    return [run.data.tags for run in runs]
-
-
-def state(store: Store) -> dict[str, Any]:
-    """Everything of the registry that a second promotion must leave as it is."""
-    versions = store.client.search_model_versions(f"name = '{MODEL}'")
-    evaluations = store.client.search_runs([store.client.get_experiment_by_name("evaluations").experiment_id])
-    return {
-        "aliases": {alias: held.tags["variant"] for alias, held in sorted(store.aliases(MODEL).items())},
-        "versions": sorted((version.tags["variant"], version.tags["weights_digest"]) for version in versions),
-        "verdicts": sorted((version.tags["variant"], version.tags["verdict.qa"]) for version in versions),
-        "descriptions": sorted(version.description for version in versions),
-        "evaluations": [(run.info.status, run.data.params, run.data.metrics) for run in evaluations],
-        "journal": [(tags["alias"], tags["from"], tags["to"]) for tags in journal(store)],
-    }
+from tests.registry.store.fake_run import FakeRun
+from tests.registry.store.probe import FP8, MODEL, NONE, journal, make_run, promoted, state, target, watch
 
 
 def test_the_first_promotion_registers_every_variant_and_moves_the_aliases(store: Store, tmp_path: Path) -> None:
@@ -138,7 +58,7 @@ def test_the_journal_says_from_to_scene_reason_and_decision(store: Store, tmp_pa
     assert last["reason"] == "what served qa now fails: back to bf16, the baseline"
 
 
-def test_the_evaluation_run_holds_numbers_and_files(store: Store, tmp_path: Path) -> None:
+def test_the_evaluation_run_holds_numbers_and_files(store: Store, database: Path, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     promoted(store, run)
     experiment = store.client.get_experiment_by_name("evaluations")
@@ -151,7 +71,7 @@ def test_the_evaluation_run_holds_numbers_and_files(store: Store, tmp_path: Path
     assert (metrics["losses/qa/fp8"], metrics["gains/qa/fp8"]) == (2, 1)
     assert metrics["gate/qa/fp8/1-noninferiority/lower_pp"] == -1.5
     assert metrics["errors/qa/fp8/json_syntax.trailing_comma"] == 2
-    root = tmp_path / "registry" / "mlartifacts" / "evaluations" / found.info.run_id / "artifacts"
+    root = database.parent / "mlartifacts" / "evaluations" / found.info.run_id / "artifacts"
     files = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
     assert files == set(load_bundle(run.layout.root).artifacts)
     assert all((root / path).read_bytes() == (run.layout.root / path).read_bytes() for path in files)
@@ -270,7 +190,8 @@ def test_an_alias_moved_by_hand_is_respected_until_the_decision_moves_it(store: 
     store.set_alias(MODEL, "qa", by_hand)
     promotion = promoted(store, run)
     assert promotion.scenes["qa"].variant == "fp8"
-    assert [(tags["alias"], tags["to_variant"]) for tags in journal(store)][-2:] == [("qa-previous", "bf16"), ("qa", "fp8")]
+    moved = [(tags["alias"], tags["to_variant"]) for tags in journal(store)]
+    assert moved[-2:] == [("qa-previous", "bf16"), ("qa", "fp8")]
 
 
 def test_an_alias_on_a_foreign_version_is_not_taken(store: Store, tmp_path: Path) -> None:
@@ -279,20 +200,3 @@ def test_an_alias_on_a_foreign_version_is_not_taken(store: Store, tmp_path: Path
     store.set_alias(MODEL, "qa", 1)
     with pytest.raises(InputError, match=r"alias qa of qwen-test holds version 1, which is not what"):
         promoted(store, make_run(tmp_path))
-
-
-def only_the_decision(bundle: Bundle) -> Bundle:
-    return replace(bundle, artifacts={"decision.json": bundle.artifacts["decision.json"]})
-
-
-def crashed_everywhere(store: Store, bundle: Bundle, goal: Target, writes: int) -> Any:
-    """Promote, ending the process after the first write, then after the next run's first, second, … write."""
-    for count in range(1, writes + 1):
-        watch(store, count)
-        with pytest.raises(Crash):
-            promote(bundle, goal)
-        yield count
-
-
-def move_back(store: Store, before: Move) -> None:
-    store.client.delete_registered_model_alias(MODEL, before.alias)

@@ -1,0 +1,46 @@
+# `make` shows what there is. PYTHON is the Python 3.11 that environments are made with.
+PYTHON ?= python3.11
+PROFILE ?= local
+CONTROL := .venvs/control/bin/python
+export DVC_NO_ANALYTICS := 1
+export PATH := $(CURDIR)/.venvs/control/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup repro test test-fast check use evidence ui lock
+
+help: ## show this
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: ## make the environments that are missing or out of date
+	@$(PYTHON) -m pipelines.setup.environments control llmcompressor vllm
+
+repro: setup ## run the whole pipeline for the active profile, then show what was decided
+	@# A run writes its own dvc.lock; git is told to leave it out of sight until `make evidence` publishes a run.
+	@git ls-files --error-unmatch dvc.lock >/dev/null 2>&1 && git update-index --skip-worktree dvc.lock || true
+	@dvc repro
+	@$(CONTROL) -m pipelines.report --summary
+
+test: setup ## all tests, with real llm-compressor, vLLM and MLflow
+	@$(CONTROL) -m pytest
+
+test-fast: setup ## the tests that need no quantizer and no engine
+	@$(CONTROL) -m pytest -m "not heavy"
+
+check: setup ## formatting, lint, types, suites
+	@$(CONTROL) -m ruff format --check .
+	@$(CONTROL) -m ruff check .
+	@$(CONTROL) -m mypy
+	@$(CONTROL) -m evalsets.lint
+
+use: setup ## switch the profile: make use PROFILE=a100
+	@$(CONTROL) -m pipelines.profiles use $(PROFILE)
+
+evidence: ## copy the run's small records to evidence/<profile>/, to be committed
+	@$(CONTROL) -m pipelines.evidence
+	@git ls-files --error-unmatch dvc.lock >/dev/null 2>&1 && git update-index --no-skip-worktree dvc.lock || true
+
+ui: ## open the MLflow UI on the registry
+	@MLFLOW_DISABLE_TELEMETRY=true $(CONTROL) -m mlflow ui --backend-store-uri sqlite:///mlflow.db --port 5000
+
+lock: ## resolve envs/*.in anew into envs/*.txt (needs uv; torch's CPU wheel through UV_FIND_LINKS or UV_INDEX)
+	@sh envs/lock.sh

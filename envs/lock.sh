@@ -1,0 +1,15 @@
+#!/bin/sh
+# Resolve envs/*.in into hash-pinned, transitive envs/*.txt. For maintainers: needs `uv` on the PATH.
+set -eu
+cd "$(dirname "$0")"
+compile() {
+    name=$1
+    shift
+    uv pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-find-links \
+        --python-version 3.11 --python-platform x86_64-manylinux_2_28 "$@" "$name.in" -o "$name.txt"
+}
+compile control
+compile llmcompressor
+# The vision and audio builds do not match the CPU torch and break importing transformers; triton is unused on CPUs.
+compile vllm --no-emit-package torchvision --no-emit-package torchaudio --no-emit-package torchcodec \
+    --no-emit-package triton

@@ -1,0 +1,81 @@
+"""Calendar dates in the forms that cannot be mistaken for another date."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAME = r"(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_DAY = r"(?P<d>[0-9]{1,2})"
+_TIME = (
+    r"(?:(?:T|\s+|\s*(?=[0-9]{1,2}[:点时]))(?P<time>[0-9]{1,2}[:点时][0-9]{2}(?:[:分][0-9]{2}(?:\.[0-9]+)?秒?)?)"
+    r"\s*(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+)
+_FORMS = tuple(
+    re.compile(form + _TIME + r"\Z", re.IGNORECASE)
+    for form in (
+        r"(?P<y>[0-9]{4})(?P<sep>[-/.])(?P<m>[0-9]{1,2})(?P=sep)" + _DAY,
+        r"(?P<y>[0-9]{4})(?P<m>[0-9]{2})(?P<d>[0-9]{2})",
+        r"(?P<y>[0-9]{4})\s*年\s*(?P<m>[0-9]{1,2})\s*月\s*" + _DAY + r"\s*[日号]",
+        _NAME + r"\s+" + _DAY + r"(?:st|nd|rd|th)?,?\s+(?P<y>[0-9]{4})",
+        _DAY + r"(?:st|nd|rd|th)?[\s-]+(?:of\s+)?" + _NAME + r"[,\s-]+(?P<y>[0-9]{4})",
+        r"(?P<a>[0-9]{1,2})(?P<sep>[-/.])(?P<b>[0-9]{1,2})(?P=sep)(?P<y>[0-9]{4})",
+    )
+)
+_LONGEST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A calendar date, with the digits of the time of day and the zone where they are given."""
+
+    day: date
+    time: str
+    zone: str
+
+
+def read_moment(text: str) -> Moment | None:
+    """The date that `text` is, or None where it is no date or could be read as two (05/04/2026)."""
+    if len(text) > _LONGEST or not text[:1].isalnum():
+        return None
+    for form in _FORMS:
+        if match := form.match(text):
+            return _moment(match.groupdict())
+    return None
+
+
+def same_date(gold: Moment, got: Moment) -> bool:
+    """Whether two moments are one date, and one time of day where both have one (none counts as midnight)."""
+    return (gold.day, gold.time or "000000", gold.zone) == (got.day, got.time or "000000", got.zone)
+
+
+def _moment(parts: dict[str, str | None]) -> Moment | None:
+    year = int(parts["y"] or 0)
+    if parts.get("a") is not None:
+        first, second = int(parts["a"] or 0), int(parts["b"] or 0)
+        if first <= 12 and second <= 12 and first != second:
+            return None
+        day, month = (first, second) if first > 12 else (second, first)
+    else:
+        name = (parts.get("name") or "").lower()
+        month = _MONTHS.index(name) + 1 if name else int(parts["m"] or 0)
+        day = int(parts["d"] or 0)
+    try:
+        found = date(year, month, day)
+    except ValueError:
+        return None
+    return Moment(found, _clock(parts.get("time")), _zone(parts.get("zone")))
+
+
+def _clock(time: str | None) -> str:
+    if not time:
+        return ""
+    fields = re.findall(r"[0-9]+(?:\.[0-9]+)?", time)
+    return "".join(field.zfill(2) for field in [*fields, "00"][:3])
+
+
+def _zone(zone: str | None) -> str:
+    zone = (zone or "").upper().replace(":", "")
+    return "Z" if zone in ("+0000", "-0000") else zone

@@ -1,0 +1,144 @@
+"""Calls in the hermes dialect: `<tool_call>` JSON `</tool_call>`, as Qwen2.5-Instruct is taught to write them.
+
+A block is delimited by decoding the JSON from its opening tag, never by searching for the next closing tag: a value
+may contain the tag's text. Prose around blocks is allowed.
+"""
+
+from __future__ import annotations
+
+import re
+
+from judges.call_shape import Reading, Tools
+from judges.collector import Collector
+from judges.envelope_bare import read_untagged
+from judges.findings import Finding, Span, evidence
+from judges.json_reader import decode, skip
+from judges.payload import OPENING, read_payload, unexplained
+from judges.turn import THINK, UNTHINK, Turn
+
+OPEN, CLOSE = "<tool_call>", "</tool_call>"
+
+_FORMATTED = re.compile(r"<|[A-Za-z_][\w.-]*\s*(?:[(<{\n]|\Z)")
+_MAX_CLOSERS = 4  # closing tags tried as the end of a payload that is not JSON
+
+
+def read_hermes(turn: Turn, tools: Tools, natural: bool) -> Reading:
+    """The calls of a turn in the hermes dialect. Never raises."""
+    raw, into = turn.raw, Collector(tools, natural)
+    position, thinking = turn.start, turn.open_think
+    blocks = 0
+    while (tag := raw.find(OPEN, position, turn.end)) >= 0:
+        think = raw.find(THINK, position, tag)
+        if think >= 0:
+            close = raw.find(UNTHINK, think, turn.end)
+            thinking = thinking or close < 0
+            position = think + len(THINK) if close < 0 else close + len(UNTHINK)
+            continue
+        _between(raw, position, tag, into)
+        position = _read_block(raw, tag, turn.end, into)
+        blocks += 1
+    if not blocks:
+        return read_untagged(turn, tools, natural, tagged=True)
+    _between(raw, position, turn.end, into)
+    if thinking:
+        last = raw[position : turn.end].replace(CLOSE, "").strip()
+        whole = not last and all(call.arguments is not None for call in into.calls)
+        into.note("in_think", (turn.start, turn.end), "think_ends_in_call" if whole else "")
+    return into.reading()
+
+
+def _between(raw: str, start: int, end: int, into: Collector) -> None:
+    """What stands between blocks: prose, a stray closing tag, or a call that lacks its tags."""
+    gap = raw[start:end]
+    stray = gap.find(CLOSE)
+    if stray >= 0:
+        into.note("stray_close_tag", (start + stray, start + stray + len(CLOSE)), "tag_repair")
+    text = gap.replace(CLOSE, " " * len(CLOSE))
+    first = start + len(text) - len(text.lstrip())
+    if text.strip()[:1] in ("{", "[") and (found := decode(raw, first)):
+        content = found[0]
+        if isinstance(content, dict) and content.get("name") in into.tools and not raw[found[1] : end].strip():
+            declared = into.add_value(content, (first, found[1]))
+            into.note("tag_missing", (first, found[1]), "tag_repair" if declared else "")
+
+
+def _read_block(raw: str, tag: int, end: int, into: Collector) -> int:
+    """Read the block that opens at `tag`; the offset after it."""
+    start = skip(raw, tag + len(OPEN))
+    doubled = False
+    while raw.startswith(OPEN, start) and start < end:
+        into.note("tag_dup", (start, start + len(OPEN)), "tag_repair")
+        start, doubled = skip(raw, start + len(OPEN)), True
+    found = decode(raw, start) if raw[start : start + 1] in OPENING else None
+    if found and found[1] <= end:
+        after = skip(raw, found[1])
+        if raw.startswith(CLOSE, after):
+            into.add_value(found[0], (start, found[1]))
+            return _after_close(raw, after, doubled)
+        return _read_open_end(raw, (start, found[1]), end, into)
+    return _read_damaged(raw, tag, start, end, into)
+
+
+def _after_close(raw: str, close: int, doubled: bool) -> int:
+    position = close + len(CLOSE)
+    while doubled and raw.startswith(CLOSE, skip(raw, position)):
+        position = skip(raw, position) + len(CLOSE)
+    return position
+
+
+def _read_open_end(raw: str, payload: Span, end: int, into: Collector) -> int:
+    """A block whose first value is whole but is not followed by the closing tag."""
+    start, value_end = payload
+    close = raw.find(CLOSE, value_end, end)
+    following = raw.find(OPEN, value_end, end)
+    if close >= 0 and not 0 <= following < close:
+        into.add_payload(read_payload(raw, start, close, into.natural), (start, close))
+        return close + len(CLOSE)
+    stop = following if following >= 0 else end
+    rest = raw[value_end:stop].lstrip()
+    if rest[:1] in ("}", "]", ",", "{", "["):
+        whole = into.add_payload(read_payload(raw, start, stop, into.natural), (start, stop))
+    else:
+        found = decode(raw, start)
+        whole = into.add_value(found[0] if found else None, payload)
+        stop = value_end if following < 0 else stop
+    into.note("tag_unclosed", (start, stop), "tag_repair" if whole else "")
+    # An opening tag in the place of the closing one opens nothing.
+    closer = following >= 0 and not raw[following + len(OPEN) : end].replace(CLOSE, "").replace(OPEN, "").strip()
+    return end if closer else stop
+
+
+def _read_damaged(raw: str, tag: int, start: int, end: int, into: Collector) -> int:
+    """A block that does not begin with a JSON value."""
+    following = raw.find(OPEN, start, end)
+    limit = following if following >= 0 else end
+    closes = [match.start() for match in re.finditer(CLOSE, raw[start:limit])][:_MAX_CLOSERS]
+    stops = [start + close for close in closes] or [limit]
+    first = stops[0]
+    after = first + len(CLOSE) if closes else first
+    body = raw[start:first].strip()
+    if body[:1] not in OPENING + "`" or not body:
+        if "{" in body and not _FORMATTED.match(body):
+            into.add_payload(read_payload(raw, start, first, into.natural), (start, first))
+            return after
+        into.findings.append(_no_json(body, start, (tag, after)))
+        into.unreadable((tag, after))
+        return after
+    best = read_payload(raw, start, first, into.natural)
+    for stop in stops[1:]:
+        other = read_payload(raw, start, stop, into.natural)
+        if other.readable and not best.readable:
+            best, after = other, stop + len(CLOSE)
+            break
+    whole = into.add_payload(best, (start, after))
+    if not closes:
+        into.note("tag_unclosed", (tag, limit), "tag_repair" if whole else "")
+    return after
+
+
+def _no_json(body: str, start: int, block: Span) -> Finding:
+    if not body:
+        return Finding("json_syntax.not_json", expected="a call", got="", span=block)
+    if _FORMATTED.match(body):
+        return Finding("inner_format", expected="JSON", got=evidence(body), span=block)
+    return unexplained(body, start, 0)

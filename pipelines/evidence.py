@@ -1,0 +1,59 @@
+"""Copy a run's small records to `evidence/<profile>/`: what README, tests and reviewers read.
+
+`make evidence` does this after a run that is worth keeping. Weights stay behind; log-probabilities are left out.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from evalsets.records import InputError, read_rows, write_rows
+from evalsets.responses import Response
+from pipelines.layout import Layout
+from pipelines.params import PARAMS
+from pipelines.profiles import Profile, load_profile
+from pipelines.stage import run_stage
+
+EVIDENCE = Path("evidence")
+
+
+def collect(profile: Profile) -> Path:
+    """Replace `evidence/<profile>/` by the records of the active profile's run; the folder's path."""
+    layout = Layout.of(profile.profile)
+    target = EVIDENCE / profile.profile
+    if not layout.promotion.exists():
+        raise InputError(f"{layout.promotion}: no such file; there is no whole run to copy yet, run: make repro")
+    if target.exists():
+        shutil.rmtree(target)
+    files = [layout.source, layout.decision, layout.report, layout.promotion, layout.calibration]
+    files += [layout.manifest(variant) for variant in profile.variants]
+    files += [layout.comparison(run) for run in profile.compared]
+    for run in profile.runs:
+        files += [layout.engine(run), layout.metrics(run)]
+        files += [layout.verdicts(run, suite) for suite in profile.suites]
+    for path in files:
+        _copy(path, target / path.relative_to(layout.root))
+    for run in profile.runs:
+        for suite in profile.suites:
+            path = layout.responses(run, suite)
+            rows = [row.model_copy(update={"logprobs": None}) for row in read_rows(path, Response)]
+            write_rows(target / path.relative_to(layout.root), rows)
+    _copy(Path("dvc.lock"), target / "dvc.lock")
+    _copy(PARAMS, target / "params.yaml")
+    return target
+
+
+def _copy(path: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, target)
+
+
+def main() -> None:
+    """Copy, and say what to commit."""
+    target = collect(load_profile(PARAMS))
+    print(f"{target}/ holds this run; commit it together with dvc.lock")
+
+
+if __name__ == "__main__":
+    run_stage(main)

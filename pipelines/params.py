@@ -1,0 +1,196 @@
+"""What sets the making and serving of variants: the sections of params.yaml that the expensive stages read.
+
+The policy is not among them, so that a new threshold or a new kind of gate re-runs the gate and nothing before it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import Field, ValidationError
+
+from evalsets.items import Suite
+from evalsets.records import InputError, Record, explain
+
+PARAMS = Path("params.yaml")
+AGAIN = "baseline-again"
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+Dialect = Literal["hermes", "bare", "qwen_xml"]
+
+
+class WheelPart(Record):
+    """One data-only wheel that holds a part of the model: where it is, and what it must hash to."""
+
+    package: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    version: Annotated[str, Field(pattern=r"^[0-9][0-9A-Za-z.]*$")]
+    wheel_sha256: Sha256
+    member: Annotated[str, Field(pattern=r"^[\w-]+(/[\w-]+)*\.bin$")]
+
+
+class PypiModel(Record):
+    """A model that lies in data-only wheels on the package index: parts of one GGUF file, joined in order."""
+
+    source: Literal["pypi"]
+    name: Annotated[str, Field(pattern=r"^[\w.-]+$")]
+    repo: str
+    revision: str
+    licence: str
+    stand_in: bool
+    parts: Annotated[list[WheelPart], Field(min_length=1)]
+    joined_sha256: Sha256
+
+
+class HubModel(Record):
+    """A model on a hub, at a pinned commit."""
+
+    source: Literal["hub"]
+    name: Annotated[str, Field(pattern=r"^[\w.-]+$")]
+    repo: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+    licence: str
+    stand_in: bool
+
+
+class FolderModel(Record):
+    """A model that lies in a local folder: safetensors, tokenizer and chat template. It is linked, not copied."""
+
+    source: Literal["folder"]
+    name: Annotated[str, Field(pattern=r"^[\w.-]+$")]
+    path: str
+    repo: str
+    revision: str
+    licence: str
+    stand_in: bool
+
+
+class Calibration(Record):
+    """Which conversations calibration sees: exactly `samples` rows of at most `max_tokens` tokens."""
+
+    file: str
+    samples: Annotated[int, Field(ge=1)]
+    max_tokens: Annotated[int, Field(ge=16)]
+    seed: int
+
+
+class VariantSettings(Record):
+    """One variant of the model: the recipe that makes it."""
+
+    recipe: str
+
+
+class SuiteSettings(Record):
+    """A suite file and how many of its items are asked (null: all)."""
+
+    path: str
+    take: Annotated[int, Field(ge=1)] | None = None
+
+
+class Engine(Record):
+    """How variants are served and driven; equal for all of them. Times in seconds.
+
+    `command` is the interpreter and module that start the server. `flags` are further engine flags, `environment`
+    further variables of the engine's process. `bind_all_cores` gives a CPU engine every core. `tool_parser` null: no
+    engine parser reads the dialect.
+    """
+
+    mode: Literal["launch"]
+    command: Annotated[list[str], Field(min_length=1)]
+    device: Literal["cpu", "cuda"]
+    dtype: Literal["bfloat16", "float16"]
+    max_model_len: Annotated[int, Field(ge=256)]
+    max_num_seqs: Annotated[int, Field(ge=1)]
+    max_num_batched_tokens: Annotated[int, Field(ge=256)]
+    prefix_caching: bool
+    bind_all_cores: bool = False
+    flags: list[str] = []
+    environment: dict[str, str] = {}
+    tool_parser: str | None = None
+    dialect: Dialect
+    concurrency: Annotated[int, Field(ge=1, le=256)]
+    start_timeout_s: Annotated[int, Field(ge=10)]
+    request_timeout_s: Annotated[int, Field(ge=1)]
+
+
+class Sampling(Record):
+    """Every sampling field is sent with every request; the engine's and the model's own defaults never apply."""
+
+    temperature: Annotated[float, Field(ge=0, le=2)]
+    top_p: Annotated[float, Field(gt=0, le=1)]
+    top_k: int
+    min_p: Annotated[float, Field(ge=0, le=1)]
+    repetition_penalty: Annotated[float, Field(gt=0)]
+    presence_penalty: float
+    frequency_penalty: float
+    seed: int
+    max_tokens: dict[Suite, Annotated[int, Field(ge=1)]]
+
+
+class Run(Record):
+    """One pass over the suites: a variant, and the seed of the order in which its items are asked."""
+
+    variant: str
+    order_seed: int
+
+
+class Params(Record):
+    """The sections that shape checkpoints and answers.
+
+    `runs` has one pass per variant and `baseline-again`; `compared` names the runs that are compared with the
+    baseline's.
+    """
+
+    profile: VariantName
+    model: Annotated[PypiModel | HubModel | FolderModel, Field(discriminator="source")]
+    calibration: Calibration
+    variants: Annotated[dict[VariantName, VariantSettings], Field(min_length=1)]
+    suites: Annotated[dict[Suite, SuiteSettings], Field(min_length=1)]
+    toolsets: str
+    engine: Engine
+    sampling: Sampling
+    runs: dict[str, Run]
+    compared: list[str]
+
+
+P = TypeVar("P", bound=Params)
+
+
+def load_params(path: Path = PARAMS) -> Params:
+    """The sections of a rendered params.yaml that making and serving need. Raises `InputError` naming the key."""
+    settings = read_settings(path)
+    return validated({key: value for key, value in settings.items() if key in Params.model_fields}, Params, path)
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """A YAML mapping, no key twice. Raises `InputError` naming the file."""
+    try:
+        settings = yaml.load(path.read_text("utf-8"), Loader=_StrictLoader)
+    except FileNotFoundError:
+        known = ", ".join(sorted(other.name for other in path.parent.glob("*.yaml")))
+        raise InputError(f"{path}: no such file; there are: {known or 'none'}") from None
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(settings, dict):
+        raise InputError(f"{path}: a mapping of settings is wanted; see profiles/local.yaml")
+    return settings
+
+
+def validated(settings: dict[str, Any], model: type[P], path: Path) -> P:
+    """`settings` as `model`. Raises `InputError` naming file, key and what is allowed there."""
+    try:
+        return model.model_validate(settings)
+    except ValidationError as error:
+        raise InputError(f"{path}: {explain(error)}") from None
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Safe YAML that refuses a key given twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = sorted({str(key) for key in keys if keys.count(key) > 1})
+        if twice:
+            raise yaml.constructor.ConstructorError(None, None, f"key given twice: {', '.join(twice)}", node.start_mark)
+        return super().construct_mapping(node, deep)

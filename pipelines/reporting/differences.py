@@ -1,0 +1,77 @@
+"""Where an answer differs from the baseline's, and the part of both that is shown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from os.path import commonprefix
+
+from pipelines.reporting.text import CLOSE, OPEN, fenced, said_cut, spelled, window
+
+Span = tuple[int, int]
+
+ANSWER_LIMIT = 1500  # characters of an answer that are shown
+LEAD = 300  # of them before the first difference, where that lies deep inside
+COMPARED = 4 * ANSWER_LIMIT  # characters that are compared; the matcher takes quadratic time
+ALIKE = 0.4  # below this ratio two middles have nothing in common that is worth showing
+# Words, digit groups and white space are units; anything else, Chinese included, goes by characters.
+UNIT = re.compile(r"[A-Za-z_]+|[0-9]+|\s+|.", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The two answers as Markdown: a fence each, and above it what was cut."""
+
+    baseline: str
+    candidate: str
+
+
+def side_by_side(baseline: str, candidate: str) -> Shown:
+    """Both answers from the same offset on, the candidate's with the differing spans marked."""
+    first = len(commonprefix([baseline, candidate]))
+    start = max(0, first - LEAD) if first > ANSWER_LIMIT - LEAD else 0
+    spans = differing(baseline[start : start + COMPARED], candidate[start : start + COMPARED])
+    return Shown(
+        baseline=_fence(baseline, start, []),
+        candidate=_fence(candidate, start, [(a + start, b + start) for a, b in spans]),
+    )
+
+
+def differing(baseline: str, candidate: str) -> list[Span]:
+    """Offsets into `candidate` of what `baseline` does not have there, in order.
+
+    An empty span is a place where something of the baseline's was left out. Answers with little in common get one
+    span between their common beginning and end.
+    """
+    if baseline == candidate:
+        return []
+    old, new = UNIT.findall(baseline), UNIT.findall(candidate)
+    head = len(commonprefix([old, new]))
+    tail = len(commonprefix([old[head:][::-1], new[head:][::-1]]))
+    old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
+    offsets = [0]
+    for unit in new:
+        offsets.append(offsets[-1] + len(unit))
+    matcher = SequenceMatcher(None, old_middle, new_middle)
+    if matcher.ratio() < ALIKE:
+        return [(offsets[head], offsets[head + len(new_middle)])]
+    return [
+        (offsets[head + first], offsets[head + last])
+        for kind, _, _, first, last in matcher.get_opcodes()
+        if kind != "equal"
+    ]
+
+
+def _fence(text: str, start: int, spans: list[Span]) -> str:
+    if not text:
+        return "(empty)"
+    end = window(text, start, ANSWER_LIMIT)
+    parts, done = [], start
+    for first, last in spans:
+        if first > end or (first == last == end < len(text)):
+            break  # beyond what is shown, or only an artefact of the cut
+        parts += [spelled(text[done:first]), OPEN, spelled(text[first : min(last, end)]), CLOSE]
+        done = min(last, end)
+    parts.append(spelled(text[done:end]))
+    return said_cut(start, end, len(text)) + fenced("".join(parts))

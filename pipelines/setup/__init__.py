@@ -1,0 +1,1 @@
+"""What must be there before anything runs: preflight and environments. Standard library only."""

@@ -1,0 +1,64 @@
+"""Builds a tiny random Qwen2 with tokenizer and chat template. Runs in the llmcompressor environment.
+
+`python tiny_model.py TARGET`. Weights are drawn wide, so that quantizing them changes answers.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+TEXT = ["refund order 12900 please", "查询订单退款金额", '{"name": "refund", "arguments": {"amount": 1}}'] * 20
+TEMPLATE = """{%- if tools %}{{- '<|im_start|>system\n# Tools' }}
+{%- for tool in tools %}{{- '\n' }}{{- tool | tojson }}{%- endfor %}{{- '<|im_end|>\n' }}{%- endif %}
+{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\n' }}
+    {%- if message.content %}{{- message.content }}{%- endif %}
+    {%- for call in message.tool_calls or [] %}
+        {{- '<tool_call>\n{"name": "' + call.function.name + '", "arguments": ' }}
+        {{- call.function.arguments | tojson }}{{- '}\n</tool_call>' }}
+    {%- endfor %}
+    {{- '<|im_end|>\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}
+"""
+
+
+def build(target: Path) -> None:
+    """Save model, tokenizer and template to `target`."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=512, special_tokens=SPECIAL, initial_alphabet=alphabet)
+    tokenizer.train_from_iterator(TEXT, trainer)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>")
+    fast.chat_template = TEMPLATE
+    torch.manual_seed(11)
+    config = Qwen2Config(
+        vocab_size=512,
+        hidden_size=256,
+        intermediate_size=512,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=4096,
+        tie_word_embeddings=False,
+        initializer_range=0.4,
+        bos_token_id=None,
+        eos_token_id=fast.eos_token_id,
+        pad_token_id=fast.pad_token_id,
+        dtype="bfloat16",
+    )
+    model = Qwen2ForCausalLM(config).to(torch.bfloat16)
+    model.save_pretrained(target)
+    fast.save_pretrained(target)
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]))

@@ -1,0 +1,97 @@
+"""Looking into a registry under test: what it holds, and what is written to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from pipelines.layout import Layout
+from registry.store.apply import Target, promote
+from registry.store.load import load_bundle
+from registry.store.mlflow_store import Store
+from registry.store.promotion import Promotion
+from tests.registry.store.fake_run import FakeRun, Verdicts
+
+MODEL = "qwen-test"
+FP8: Verdicts = {"qa": [("awq-int4", "FAIL"), ("fp8", "PASS"), ("bf16", "PASS")], "contract": [("bf16", "PASS")]}
+NONE: Verdicts = {"qa": [("awq-int4", "FAIL"), ("fp8", "FAIL"), ("bf16", "PASS")], "contract": [("bf16", "PASS")]}
+WRITES = ("create_", "set_", "delete_", "update_", "log_")
+
+
+class Watched:
+    """A client that lists its writes, and calls `after` behind each of them."""
+
+    def __init__(self, client: Any, after: Callable[[], object]) -> None:
+        self.client = client
+        self._after = after
+        self.writes: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.client, name)
+        if not name.startswith(WRITES):
+            return method
+
+        def call(*args: Any, **named: Any) -> Any:
+            result = method(*args, **named)
+            self.writes.append(name)
+            self._after()
+            return result
+
+        return call
+
+
+def watch(store: Store, after: Callable[[], object] = lambda: None) -> Watched:
+    unwatch(store)
+    watched = Watched(store.client, after)
+    store.client = store.runs._client = watched
+    return watched
+
+
+def unwatch(store: Store) -> None:
+    if isinstance(store.client, Watched):
+        store.client = store.runs._client = store.client.client
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Make `target` what `source` is now, under the feet of whoever has it open."""
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new)
+
+
+def make_run(folder: Path, verdicts: Verdicts = FP8, **settings: Any) -> FakeRun:
+    run = FakeRun(Layout(folder / "local"), verdicts, **settings)
+    run.write()
+    return run
+
+
+def target(store: Store, run: FakeRun) -> Target:
+    return Target(store, MODEL, {variant: run.layout.checkpoint(variant) for variant in run.variants})
+
+
+def promoted(store: Store, run: FakeRun) -> Promotion:
+    return promote(load_bundle(run.layout.root), target(store, run))[1]
+
+
+def journal(store: Store) -> list[dict[str, str]]:
+    """The tags of every move in the order of the journal."""
+    found = store.client.get_experiment_by_name("promotions")
+    runs = store.client.search_runs([found.experiment_id], "", order_by=["attributes.start_time ASC"]) if found else []
+    assert all(run.info.status == "FINISHED" for run in runs)
+    return [run.data.tags for run in runs]
+
+
+def state(store: Store) -> dict[str, Any]:
+    """Everything of the registry that a second promotion must leave as it is."""
+    versions = store.client.search_model_versions(f"name = '{MODEL}'")
+    evaluations = store.client.search_runs([store.client.get_experiment_by_name("evaluations").experiment_id])
+    return {
+        "aliases": {alias: held.tags["variant"] for alias, held in sorted(store.aliases(MODEL).items())},
+        "versions": sorted((version.tags["variant"], version.tags["weights_digest"]) for version in versions),
+        "verdicts": sorted((version.tags["variant"], version.tags["verdict.qa"]) for version in versions),
+        "descriptions": sorted(version.description for version in versions),
+        "evaluations": [(run.info.status, run.data.params, run.data.metrics) for run in evaluations],
+        "journal": [(tags["alias"], tags["from"], tags["to"]) for tags in journal(store)],
+    }
