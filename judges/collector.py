@@ -36,7 +36,8 @@ class Collector:
         if not payload.readable:
             self.unreadable(span)
             return False
-        return all([self.add_value(value, place) for value, place in payload.values])
+        added = [self.add_value(value, place) for value, place in payload.values]
+        return all(added)
 
     def unreadable(self, span: Span) -> None:
         """Take one call of which nothing can be said."""

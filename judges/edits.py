@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from judges.relaxed_reader import Stuck
+from judges.damage import Stuck
 
 _CLOSERS = {"{": "}", "[": "]"}
 _STRUCTURE = re.compile(r"\s*[:,}\]]")
@@ -61,9 +61,11 @@ def bracket_order(text: str, stuck: Stuck) -> list[Edit]:
 def missing_brace(text: str, stuck: Stuck) -> list[Edit]:
     """The closers that the end lacks, or one before a closer of the other sort or before a member in an array."""
     at = stuck.position
-    if stuck.state in ("object", "array") and at >= len(text) and stuck.opened:
+    if at >= len(text) and stuck.opened and stuck.state != "string":
+        # Cut inside a member: the rest of it is made up as well, which no one may read.
+        rest = {"colon": ": null", "value": "null"}.get(stuck.state, "")
         closers = "".join(_CLOSERS[opener] for opener in reversed(stuck.opened))
-        return [_insert("missing_brace", text, len(text.rstrip()), closers)]
+        return [_insert("missing_brace", text, len(text.rstrip()), rest + closers)]
     if _wrong_closer(text, stuck):
         return [_insert("missing_brace", text, at, _CLOSERS[stuck.opened[-1]])]
     if stuck.state == "array" and text[at : at + 1] == ":" and stuck.last_string:

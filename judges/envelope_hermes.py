@@ -7,6 +7,7 @@ may contain the tag's text. Prose around blocks is allowed.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from judges.call_shape import Reading, Tools
 from judges.collector import Collector
@@ -142,3 +143,17 @@ def _no_json(body: str, start: int, block: Span) -> Finding:
     if _FORMATTED.match(body):
         return Finding("inner_format", expected="JSON", got=evidence(body), span=block)
     return unexplained(body, start, 0)
+
+
+def read_bare(turn: Turn, tools: Tools, natural: bool) -> Reading:
+    """The calls of a turn in the bare dialect, where hermes tags are the wrong ones. Never raises."""
+    starts = turn.raw[turn.start : turn.start + 1]
+    if OPEN not in turn.raw[turn.start : turn.end] or starts in ("{", "["):
+        return read_untagged(turn, tools, natural, tagged=False)
+    reading = read_hermes(turn, tools, natural)
+    if not reading.attempt:
+        return reading
+    whole = all(call.arguments is not None for call in reading.calls)
+    tag = turn.raw.find(OPEN, turn.start)
+    wrong = Finding("tag_wrong", got=OPEN, span=(tag, tag + len(OPEN)), recovery="tag_repair" if whole else "")
+    return replace(reading, findings=(*reading.findings, wrong))

@@ -46,8 +46,13 @@ def at(finding: Finding, span: Span) -> Finding:
 def as_errors(findings: Sequence[Finding]) -> list[Error]:
     """The findings as they are recorded, in the order of precedence."""
     return [
-        Error(kind=f.kind, path=f.path, expected=f.expected, got=f.got, span=f.span) for f in ordered(findings)
+        Error(kind=f.kind, path=evidence(f.path), expected=_shown(f.expected), got=_shown(f.got), span=f.span)
+        for f in ordered(findings)
     ]
+
+
+def _shown(text: str | None) -> str | None:
+    return None if text is None else evidence(text)
 
 
 def recoveries(findings: Sequence[Finding]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The JSON values in a stretch of the raw text, read strictly where possible and without loss where a rule allows it."""
+"""The JSON values in a stretch of the raw text, read strictly or, where a rule allows it, without loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evalsets.records import Json
 from judges.bare_words import SPECIAL_TOKEN
 from judges.findings import Finding, Span, evidence
 from judges.json_reader import decode, skip
-from judges.relaxed_reader import Deviation
+from judges.damage import Deviation
 from judges.syntax import Diagnosis, diagnose, surplus_closer
 
 OPENING = "{[\"'“｛［"  # what a payload may start with
@@ -18,7 +18,7 @@ GARBAGE_TOKENS = 3  # fewer JSON tokens than this before an unexplained damage a
 
 _FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\r?\n?")
 _CLOSERS_TAIL = re.compile(r"[\s}\],]*\Z")
-_NEXT_VALUE = re.compile(r"[\s,;；]*(?=[{\[｛［])")
+NEXT_VALUE = re.compile(r"[\s,;；]*(?=[{\[｛［])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _after_prose(raw: str, start: int, end: int, findings: list[Finding]) -> int
     """The start of the payload where text comes before it; `start` itself where no object follows."""
     brace = raw.find("{", start, end)
     found = decode(raw, start)
-    if brace <= start or (found and _NEXT_VALUE.match(raw, found[1], end)):
+    if brace <= start or (found and NEXT_VALUE.match(raw, found[1], end)):
         return start
     if decode(raw, brace) is None and diagnose(raw[brace:end], False).explained is False:
         return start
@@ -96,7 +96,7 @@ def _read_values(raw: str, start: int, end: int, natural: bool, findings: list[F
             readable = readable and diagnosis.readable
             found = diagnosis.value, position + diagnosis.end
         values.append((found[0], (position, found[1])))
-        following = _NEXT_VALUE.match(raw, found[1], end)
+        following = NEXT_VALUE.match(raw, found[1], end)
         if following is None or following.end() >= end or following.end() <= position:
             break
         position = following.end()

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 
 from evalsets.records import Json
 from judges.bare_words import SPECIAL_TOKEN, classify, python_word
+from judges.damage import Deviation, Stuck
 from judges.json_reader import MAX_DEPTH, NUMBER, number, skip
 from judges.strings_read import OPENERS, read_string
 
 _WORDS = {"true": True, "false": False, "null": None}
 _WORD = re.compile(r"(?:true|false|null)(?![\w])")
 _THOUSANDS = re.compile(r"-?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?(?=\s*(?:[}\],，｝]|\Z))")
-_AFTER_NUMBER = re.compile(r"\s*(?:[,，}\]｝］]|//|/\*|\Z)")
+_AFTER_NUMBER = re.compile(r"\s*(?:[,，}\]｝］]|//|/\*|<[|｜]|\Z)|\s+[\"{\[]")
 _DELIMITER = re.compile(r"[,，}\]｝］\n]|\Z")
 _MEMBER = re.compile(r"\s*(?:[\"'“}\]｝］]|[^\W\d][\w-]*\s*[:：=])")
 _BARE_KEY = re.compile(r"([^\s:：=,，{}\[\]\"'“”]+)(\"?)(?=\s*[:：=])")
@@ -27,27 +28,6 @@ _LITERAL_ESCAPE = re.compile(r"\\[nrt]")
 _ODD_SPACE = "\u3000\u00a0\ufeff\u200b"
 _CLOSERS = {"{": "}", "[": "]"}
 _WIDE = {"，": ",", "：": ":", "｛": "{", "｝": "}", "［": "[", "］": "]"}
-
-
-@dataclass(frozen=True, slots=True)
-class Deviation:
-    """A place where the text is not JSON: the subtype of `json_syntax`, its span, and whether a rule undoes it."""
-
-    kind: str
-    start: int
-    end: int
-    lossless: bool = False
-
-
-class Stuck(Exception):
-    """No local damage explains `position`. `state` is what was being read there, `opened` the open brackets."""
-
-    def __init__(self, position: int, state: str, reader: RelaxedReader) -> None:
-        super().__init__(state)
-        self.position = position
-        self.state = state
-        self.opened = "".join(reader.opened)
-        self.last_string = reader.last_string
 
 
 @dataclass(slots=True)
@@ -75,7 +55,7 @@ class RelaxedReader:
         char = self._peek()
         if char in ("{", "["):
             if len(self.opened) >= MAX_DEPTH:
-                raise Stuck(self.position, "depth", self)
+                raise self._stuck("depth")
             self._take(char)
             self.opened.append(char)
             value: Json = self._object() if char == "{" else self._array()
@@ -97,7 +77,7 @@ class RelaxedReader:
         for damage in damages:
             self.deviate(*damage)
         if end is None:
-            raise Stuck(start, "string", self)
+            raise self._stuck("string", start)
         self.position = end
         self.last_string = (start, end)
         self.tokens += 1
@@ -117,15 +97,18 @@ class RelaxedReader:
         end = self._bare_end(in_object)
         word = self.text[start:end].strip()
         if not word and self._peek() not in ("," if in_object else "", _CLOSERS.get("".join(self.opened[-1:]), "")):
-            raise Stuck(start, "value", self)
+            raise self._stuck("value", start)
+        kind = classify(word)
+        if not self.opened and kind in ("unquoted_value", "missing_quote", "literal_escape", "special_token"):
+            raise self._stuck("value", start)
         self.position = end
-        self.deviate(classify(word), start, start + len(word), word in ("True", "False", "None"))
+        self.deviate(kind, start, start + len(word), word in ("True", "False", "None"))
         self.tokens += 1
         known = python_word(word)
         return known[0] if known else word
 
     def _bare_end(self, in_object: bool) -> int:
-        """Where a bare value ends: at a closer, a line end, or a comma that a member (or in an array, anything) follows."""
+        """Where a bare value ends: at a closer, a line end, or a comma (in an object only one before a member)."""
         position = self.position
         while True:
             match = _DELIMITER.search(self.text, position)
@@ -175,7 +158,7 @@ class RelaxedReader:
             return self.string()
         match = _BARE_KEY.match(self.text, self.position)
         if not match:
-            raise Stuck(self.position, "key", self)
+            raise self._stuck("key")
         key, start = match.group(1), self.position
         self.position = match.end()
         self.tokens += 1
@@ -189,17 +172,17 @@ class RelaxedReader:
         char = self._peek()
         if char == ":":
             self._take(char)
-        elif char == "=" or char == "＝":
+        elif char in ("=", "＝"):
             length = 2 if self.text.startswith("=>", self.position) else 1
             self.deviate("missing_colon", self.position, self.position + length)
             self.position += length
         elif char and (char in OPENERS[:1] + "{[-" or char.isdigit() or _WORD.match(self.text, self.position)):
             self.deviate("missing_colon", self.position, self.position)
         else:
-            raise Stuck(self.position, "colon", self)
+            raise self._stuck("colon")
 
     def _separator(self, state: str, closer: str) -> bool:
-        """Take what follows a value: True after a comma (or where only the comma is missing), False after the closer."""
+        """Take what follows a value: True after a comma (or where only that is missing), False after the closer."""
         char = self._peek()
         if char == ",":
             self.comma = self.position
@@ -212,7 +195,7 @@ class RelaxedReader:
         if missing and char:
             self.deviate("missing_comma", self.position, self.position)
             return True
-        raise Stuck(self.position, state, self)
+        raise self._stuck(state)
 
     def _peek(self) -> str:
         """The next significant character with full-width structure folded to ASCII; empty at the end."""
@@ -247,18 +230,9 @@ class RelaxedReader:
         self.position += 1
         self.tokens += 1
 
+    def _stuck(self, state: str, position: int | None = None) -> Stuck:
+        place = self.position if position is None else position
+        return Stuck(place, state, "".join(self.opened), self.last_string)
+
     def _opens_string(self) -> bool:
         return self.text[self.position] in OPENERS or self.text.startswith('\\"', self.position)
-
-
-def lossless(reader: RelaxedReader) -> bool:
-    """Whether the listed rules undo every deviation that was found, alone or together."""
-    kinds = {deviation.kind for deviation in reader.found}
-    if not all(deviation.lossless for deviation in reader.found):
-        return False
-    if kinds & {"single_quotes", "python_literal"}:
-        # A Python literal is one as a whole: no JSON words in it, nothing else amiss, no escapes to interpret.
-        only = kinds <= {"single_quotes", "python_literal", "trailing_comma"}
-        return only and not reader.json_words and "\\" not in reader.text
-    curly = any(d.kind == "fullwidth" and reader.text[d.start] == "“" for d in reader.found)
-    return not (curly and '"' in reader.text)

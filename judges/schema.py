@@ -15,8 +15,7 @@ from typing import Any
 
 import jsonschema
 import referencing
-from jsonschema.protocols import Validator
-from jsonschema.validators import extend
+from jsonschema import validators
 
 from evalsets.records import Json, canonical_json
 
@@ -119,7 +118,7 @@ def exact(value: Any) -> Json:
     return Decimal(str(value))
 
 
-def violations(parameters: Mapping[str, Any], arguments: Json) -> list[str]:
+def violations(parameters: Mapping[str, Any], arguments: Any) -> list[str]:
     """How `arguments` break the schema, one line a violation with its JSON path; empty where they are valid.
 
     Raises `referencing.exceptions.Unresolvable` for a `$ref` that leads outside the schema.
@@ -130,11 +129,12 @@ def violations(parameters: Mapping[str, Any], arguments: Json) -> list[str]:
 
 
 @lru_cache(maxsize=512)
-def _validator(parameters: str) -> Validator:
+def _validator(parameters: str) -> Any:
     schema = json.loads(parameters, parse_float=Decimal)
     checker = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many({"number": _is_number, "integer": _is_integer})
-    validators = extend(jsonschema.Draft202012Validator, {"multipleOf": _multiple_of}, type_checker=checker)
-    return validators(schema, registry=referencing.Registry())
+    extend: Any = validators.extend
+    kind = extend(jsonschema.Draft202012Validator, {"multipleOf": _multiple_of}, type_checker=checker)
+    return kind(schema, registry=referencing.Registry())
 
 
 def _is_number(_checker: Any, value: Any) -> bool:

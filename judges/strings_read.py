@@ -20,9 +20,9 @@ def read_string(text: str, start: int) -> tuple[str, int | None, list[Damage]]:
     curly or full-width; the closing one is its counterpart.
     """
     if text.startswith('\\"', start):
-        end = text.find('\\"', start + 2)
+        close = text.find('\\"', start + 2)
         damage = ("literal_escape", start, start + 2, False)
-        return text[start + 2 : max(end, start + 2)], end + 2 if end >= 0 else None, [damage]
+        return text[start + 2 : max(close, start + 2)], close + 2 if close >= 0 else None, [damage]
     opener = text[start]
     damages: list[Damage] = []
     content, end = _body(text, start + 1, _CLOSER[opener], damages)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from evalsets.records import Json
 from judges.edits import EDITS, Edit
-from judges.relaxed_reader import Deviation, RelaxedReader, Stuck, lossless
+from judges.relaxed_reader import RelaxedReader
+from judges.damage import Deviation, Stuck, lossless
 
 _MAX_EDITS = 24  # of one kind
 _BUDGET = 300_000  # characters read while searching; beyond it a text counts as unexplained
@@ -50,12 +51,12 @@ def diagnose(text: str, natural: bool) -> Diagnosis:
     tokens = first.reader.tokens if first.reader.clean_tokens is None else first.reader.clean_tokens
     if first.stuck is None:
         found = tuple(sorted(first.reader.found, key=lambda d: d.start))
-        return Diagnosis(True, found, lossless(first.reader), first.value, first.reader.position, tokens)
+        return Diagnosis(True, found, _lossless(first), first.value, first.reader.position, tokens)
     best = _search(text, first)
     if best is None:
         return Diagnosis(False, end=len(text), tokens=tokens)
     deviations = tuple(sorted(_placed(best), key=lambda d: d.start))
-    readable = natural and _only_closers(text, best) and lossless(best.reader)
+    readable = natural and _only_closers(text, best) and _lossless(best)
     return Diagnosis(True, deviations, readable, best.value, len(text), tokens)
 
 
@@ -100,10 +101,14 @@ def _read(text: str, edits: list[Edit]) -> _Attempt:
     try:
         attempt.value = reader.value()
         if edits and text[reader.position :].strip():
-            raise Stuck(reader.position, "tail", reader)
+            raise Stuck(reader.position, "tail", "", reader.last_string)
     except Stuck as stuck:
         attempt.stuck = stuck
     return attempt
+
+
+def _lossless(attempt: _Attempt) -> bool:
+    return lossless(attempt.text, attempt.reader.found, attempt.reader.json_words)
 
 
 def _placed(attempt: _Attempt) -> list[Deviation]:
@@ -127,7 +132,7 @@ def _original(place: int, edits: list[Edit]) -> int:
 
 def _only_closers(text: str, attempt: _Attempt) -> bool:
     """Whether closers at the very end are all that lacks, and the last token is not one that may have been cut."""
-    at_end = all(edit.kind == "missing_brace" and edit.position >= len(text.rstrip()) for edit in attempt.edits)
-    last = text.rstrip()[-1:]
-    word = text.rstrip().endswith(("true", "false", "null", "True", "False", "None"))
-    return at_end and (word or last in '"}]')
+    written = text.rstrip()
+    if not attempt.text.startswith(written) or attempt.text[len(written) :].strip(" \t\r\n}]"):
+        return False
+    return written.endswith(('"', "}", "]", "true", "false", "null", "True", "False", "None"))

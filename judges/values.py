@@ -68,16 +68,18 @@ def compare_value(gold: Json, got: Json, place: Place, path: Path) -> list[Findi
     if isinstance(gold, dict) and isinstance(got, dict):
         return compare_object({key: [value] for key, value in gold.items()}, set(), got, place, path)
     if isinstance(gold, list) and isinstance(got, list):
-        if len(gold) != len(got):
-            return [differs("value_wrong", gold, got, path)]
-        item = place.item()
-        pairs = enumerate(zip(gold, got, strict=True))
-        return [finding for i, (a, b) in pairs for finding in compare_value(a, b, item, (*path, i))]
-    if type(gold) is type(got) and gold == got:
-        return []
+        return _compare_array(gold, got, place, path)
     if isinstance(got, str):
         return _string_for(gold, got, place, path)
-    return compare_types(gold, got, place, path)
+    return [] if type(gold) is type(got) and gold == got else compare_types(gold, got, place, path)
+
+
+def _compare_array(gold: list[Json], got: list[Json], place: Place, path: Path) -> list[Finding]:
+    if len(gold) != len(got):
+        return [differs("value_wrong", gold, got, path)]
+    item = place.item()
+    pairs = enumerate(zip(gold, got, strict=True))
+    return [finding for i, (a, b) in pairs for finding in compare_value(a, b, item, (*path, i))]
 
 
 def equal(gold: Json, got: Json, place: Place) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from evalsets.items import Suite
 from evalsets.records import InputError, Record, explain
@@ -153,6 +153,13 @@ class Params(Record):
     runs: dict[str, Run]
     compared: list[str]
 
+    @model_validator(mode="after")
+    def _suites_have_a_limit(self) -> Params:
+        for suite in self.suites:
+            if suite not in self.sampling.max_tokens:
+                raise ValueError(f"sampling.max_tokens.{suite}: missing; every suite needs its limit of new tokens")
+        return self
+
 
 P = TypeVar("P", bound=Params)
 
@@ -170,6 +177,8 @@ def read_settings(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         known = ", ".join(sorted(other.name for other in path.parent.glob("*.yaml")))
         raise InputError(f"{path}: no such file; there are: {known or 'none'}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
     except yaml.YAMLError as error:
         raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(settings, dict):

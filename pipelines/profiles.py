@@ -45,7 +45,10 @@ class Profile(Params):
         for name, scene in self.policy.scenes.items():
             for gate in scene.gates:
                 if gate.suite not in self.suites:
-                    raise ValueError(f"policy.scenes.{name}.gates: suite {gate.suite!r} is not in suites")
+                    suites = ", ".join(self.suites)
+                    raise ValueError(
+                        f"policy.scenes.{name}.gates: suite {gate.suite!r} is not asked; allowed: {suites}"
+                    )
         return self
 
 

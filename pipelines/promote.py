@@ -13,7 +13,8 @@ from pathlib import Path
 
 from evalsets.records import InputError, digest, write_record
 from pipelines.layout import Layout
-from pipelines.profiles import PARAMS, Profile, load_profile
+from pipelines.params import PARAMS
+from pipelines.profiles import Profile, load_profile
 from registry.store.apply import Target
 from registry.store.apply import promote as promote_bundle
 from registry.store.bundle import Bundle

@@ -6,6 +6,7 @@ before a server starts and can be checked against what the server says it saw.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,15 @@ from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import Tokenizer
 
+from quantize.recipe import RecipeError
+
 
 class ChatTemplate:
-    """A checkpoint's tokenizer and chat template (`tokenizer.json`, `chat_template.jinja`)."""
+    """A checkpoint's tokenizer and chat template.
+
+    The template is `chat_template.jinja`, or the `chat_template` of `tokenizer_config.json` where older checkpoints
+    keep it. Raises `RecipeError` for a folder that has none.
+    """
 
     def __init__(self, checkpoint: Path) -> None:
         self._tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
@@ -24,7 +31,9 @@ class ChatTemplate:
         environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
         environment.filters["tojson"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
         environment.globals["raise_exception"] = _refuse
-        self._template = environment.from_string((checkpoint / "chat_template.jinja").read_text("utf-8"))
+        source = _template_text(checkpoint)
+        self.sha256 = hashlib.sha256(source.encode()).hexdigest()
+        self._template = environment.from_string(source)
 
     def text(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, answer: bool = True) -> str:
         """The prompt's text. `answer` ends it where the assistant's answer begins."""
@@ -43,6 +52,17 @@ class ChatTemplate:
         """The id of one token's exact text, or None where the vocabulary lacks it."""
         found = self._tokenizer.token_to_id(token)
         return None if found is None else int(found)
+
+
+def _template_text(checkpoint: Path) -> str:
+    path = checkpoint / "chat_template.jinja"
+    if path.exists():
+        return path.read_text("utf-8")
+    config = json.loads((checkpoint / "tokenizer_config.json").read_text("utf-8"))
+    template = config.get("chat_template")
+    if not isinstance(template, str):
+        raise RecipeError(f"{checkpoint}: no chat template; save one there as chat_template.jinja")
+    return template
 
 
 def _with_parsed_arguments(message: dict[str, Any]) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def base_from_hub(repo: str, revision: str) -> Path:
 
 def base_from_folder(folder: Path) -> Path:
     """A local checkpoint folder. Raises `RecipeError` naming what a checkpoint needs and this folder lacks."""
-    needed = ("config.json", "tokenizer.json", "chat_template.jinja")
+    needed = ("config.json", "tokenizer.json", "tokenizer_config.json")
     missing = [name for name in needed if not (folder / name).exists()]
     if not list(folder.glob("*.safetensors")):
         missing.append("*.safetensors")
@@ -102,8 +102,10 @@ def link_base(base: Path, target: Path) -> dict[str, str]:
     if staging.exists():
         shutil.rmtree(staging)
     staging.mkdir(parents=True)
-    for path in sorted(base.iterdir()):
-        _link_or_copy(path.resolve(), staging / path.name)
+    for path in sorted(path for path in base.rglob("*") if path.is_file()):
+        place = staging / path.relative_to(base)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _link_or_copy(path.resolve(), place)
     digests = file_digests(staging)
     if target.exists():
         shutil.rmtree(target)

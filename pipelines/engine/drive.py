@@ -20,10 +20,11 @@ from evalsets.responses import EngineParse, Response, Retry
 from pipelines.engine.plan import Request
 
 ATTEMPTS = 4
+HEALTH_TIMEOUT_S = 30
 
 
 class EngineGone(Exception):
-    """The engine's process ended while requests were open."""
+    """The engine's process ended, or it no longer answers that it is healthy."""
 
 
 class _Passing(Exception):
@@ -35,7 +36,7 @@ class Drive:
     """How to ask: base URL, requests at a time, seconds per request, and whether the engine still lives.
 
     `decode` turns token ids into text with special tokens kept; `first_wait_s` is the pause before the first retry,
-    which doubles each time.
+    which doubles each time. `api_key` is sent where the engine wants one.
     """
 
     url: str
@@ -44,14 +45,15 @@ class Drive:
     alive: Callable[[], bool]
     decode: Callable[[list[int]], str]
     first_wait_s: float = 0.5
+    api_key: str | None = None
 
 
 def ask_all(drive: Drive, requests: Sequence[Request], on_response: Callable[[Response], None]) -> None:
     """Ask every request once and hand each response to `on_response` as it comes.
 
     A request that cannot be answered (refused, or still failing after the retries) comes back with `status: infra`.
-    Raises `EngineGone` when the engine's process has ended, and `InputError` when the engine renders another prompt
-    than the one planned. Responses handed over before stay valid.
+    Raises `EngineGone` when the engine's process has ended or, after a fault, is not healthy, and `InputError` when
+    it renders another prompt than the one planned. Responses handed over before stay valid.
     """
     asyncio.run(_ask_all(drive, requests, on_response))
 
@@ -60,12 +62,13 @@ async def _ask_all(drive: Drive, requests: Sequence[Request], on_response: Calla
     waiting = list(reversed(requests))
     timeout = aiohttp.ClientTimeout(total=drive.timeout_s)
     connector = aiohttp.TCPConnector(limit=drive.concurrency)
+    headers = {"Authorization": f"Bearer {drive.api_key}"} if drive.api_key else {}
 
     async def work(session: aiohttp.ClientSession) -> None:
         while waiting:
             on_response(await _ask(drive, session, waiting.pop()))
 
-    async with aiohttp.ClientSession(timeout=timeout, connector=connector, trust_env=False) as session:
+    async with aiohttp.ClientSession(timeout=timeout, connector=connector, headers=headers, trust_env=False) as session:
         workers = [asyncio.create_task(work(session)) for _ in range(min(drive.concurrency, len(requests)))]
         try:
             await asyncio.gather(*workers)
@@ -100,7 +103,7 @@ async def _ask(drive: Drive, session: aiohttp.ClientSession, request: Request) -
         return _infra(request, f"refused with HTTP {status}: {payload[:300].decode('utf-8', 'replace')}", retries)
     try:
         return _response(drive, request, json.loads(payload), retries)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         return _infra(request, f"not a chat completion with token ids: {type(error).__name__} {error}", retries)
 
 
@@ -112,12 +115,23 @@ async def _post(drive: Drive, session: aiohttp.ClientSession, request: Request) 
             payload = await reply.read()
             status = reply.status
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        if not drive.alive():
-            raise EngineGone from None
-        raise _Passing(f"{type(error).__name__} {error}") from None
-    if status >= 500:
-        raise _Passing(f"HTTP {status}: {payload[:200].decode('utf-8', 'replace')}")
-    return status, payload
+        fault = f"{type(error).__name__} {error}"
+    else:
+        if status < 500:
+            return status, payload
+        fault = f"HTTP {status}: {payload[:200].decode('utf-8', 'replace')}"
+    # A dying engine's guardian lives on for some seconds, and a hung engine for ever: items must not pay for it.
+    if not drive.alive() or not await _healthy(drive, session):
+        raise EngineGone
+    raise _Passing(fault)
+
+
+async def _healthy(drive: Drive, session: aiohttp.ClientSession) -> bool:
+    try:
+        async with session.get(f"{drive.url}/health", timeout=aiohttp.ClientTimeout(total=HEALTH_TIMEOUT_S)) as reply:
+            return reply.status < 400
+    except (aiohttp.ClientError, TimeoutError, OSError):
+        return False
 
 
 def _response(drive: Drive, request: Request, answer: dict[str, Any], retries: list[Retry]) -> Response:

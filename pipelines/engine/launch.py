@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -9,13 +10,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import requests
 from tqdm import tqdm
 
 from evalsets.records import InputError
+from pipelines.engine.settings import masked, secrets
 
 STOP_S = 30
 HINTS = {
@@ -29,13 +31,14 @@ HINTS = {
 
 @dataclass(frozen=True)
 class Server:
-    """A running engine: where it answers, its log, and its guardian process."""
+    """A running engine: where it answers, its log, its guardian process, and what of it must not be written."""
 
     url: str
     port: int
     log: Path
     process: subprocess.Popen[bytes]
-    start_s: float
+    hidden: frozenset[str]
+    start_s: float = 0.0
 
     def alive(self) -> bool:
         """Whether the engine's process is still there."""
@@ -53,48 +56,69 @@ def free_port() -> int:
 def running(argv: list[str], environment: dict[str, str], port: int, log: Path, timeout_s: int) -> Iterator[Server]:
     """The engine started by `argv`, ready to answer; stopped with all its processes on the way out.
 
-    Raises `InputError` with the last lines of its log when it ends or is not ready within `timeout_s` seconds.
+    Raises `InputError` with the last lines of its log when it ends or is not ready within `timeout_s` seconds. No
+    secret of the command line or the environment is left in the log.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     with log.open("wb") as out:
-        guarded = [sys.executable, "-m", "pipelines.engine.reaper", *argv]
+        guarded = [sys.executable, "-m", "pipelines.engine.reaper", str(os.getpid()), *argv]
         process = subprocess.Popen(guarded, env=environment, stdout=out, stderr=subprocess.STDOUT)
+    server = Server(f"http://127.0.0.1:{port}", port, log, process, secrets(argv, environment))
     try:
-        _await_ready(process, port, log, timeout_s)
-        yield Server(f"http://127.0.0.1:{port}", port, log, process, round(time.monotonic() - started, 1))
+        _await_ready(server, timeout_s)
+        yield replace(server, start_s=round(time.monotonic() - started, 1))
     finally:
         _stop(process)
+        _mask_log(server)
 
 
-def last_lines(log: Path, count: int = 15) -> str:
-    """The end of a log, for a message: at most `count` lines of at most 300 characters."""
-    lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
+def ask(url: str, timeout_s: float) -> requests.Response:
+    """GET a page of an engine on loopback. A proxy that the environment names is not for it."""
+    with requests.Session() as session:
+        session.trust_env = False
+        return session.get(url, timeout=timeout_s)
+
+
+def last_lines(server: Server, count: int = 15) -> str:
+    """The end of an engine's log, for a message: at most `count` lines of at most 300 characters, secrets masked."""
+    lines = masked(_text(server.log), server.hidden).splitlines()
     return "\n".join(f"  | {line[:300]}" for line in lines[-count:])
 
 
-def died(what: str, log: Path) -> InputError:
+def died(what: str, server: Server) -> InputError:
     """The error for an engine that is gone: what happened, its last log lines, and what to do next."""
-    text = log.read_text("utf-8", "replace") if log.exists() else ""
+    text = _text(server.log)
     advice = next((hint for sign, hint in HINTS.items() if sign in text), "read the whole log, correct, and run again")
     return InputError(
-        f"{what}; no item was graded for it. Last lines of {log}:\n{last_lines(log)}\nWhat to do: {advice}"
+        f"{what}; no item was graded for it. Last lines of {server.log}:\n{last_lines(server)}\nWhat to do: {advice}"
     )
 
 
-def _await_ready(process: subprocess.Popen[bytes], port: int, log: Path, timeout_s: int) -> None:
+def _text(log: Path) -> str:
+    return log.read_text("utf-8", "surrogateescape")
+
+
+def _mask_log(server: Server) -> None:
+    text = _text(server.log)
+    if (clean := masked(text, server.hidden)) != text:
+        server.log.write_text(clean, "utf-8", "surrogateescape")
+
+
+def _await_ready(server: Server, timeout_s: int) -> None:
+    deadline = time.monotonic() + timeout_s
     with tqdm(desc="engine starting", unit="s", bar_format="{desc} {elapsed}", disable=None) as bar:
-        for _ in range(timeout_s * 2):
-            if process.poll() is not None:
-                raise died(f"the engine ended while starting (exit code {process.returncode})", log)
+        while time.monotonic() < deadline:
+            if not server.alive():
+                raise died(f"the engine ended while starting (exit code {server.process.returncode})", server)
             try:
-                if requests.get(f"http://127.0.0.1:{port}/health", timeout=2).ok:
+                if ask(f"{server.url}/health", timeout_s=2).ok:
                     return
             except requests.RequestException:
                 pass
             time.sleep(0.5)
             bar.update(0)
-    raise died(f"the engine was not ready within {timeout_s} s", log)
+    raise died(f"the engine was not ready within {timeout_s} s", server)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

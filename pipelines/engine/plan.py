@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class Plan:
     item_ids: dict[Suite, list[str]]
     suites: dict[Suite, SuiteDigest]
     toolsets_sha256: str
+    template_sha256: str
     prompts_sha256: str
     sampling_sha256: str
     order_seed: int
@@ -43,7 +44,7 @@ class Plan:
 def plan_run(params: Params, run: str, checkpoint: Path, model: str) -> Plan:
     """The requests of a profile's run, prompts rendered with `checkpoint`'s template, asked of `model`.
 
-    Raises `InputError` naming the item whose prompt leaves no room for its answer.
+    Raises `InputError` naming the item whose prompt cannot be rendered or leaves no room for its answer.
     """
     template = ChatTemplate(checkpoint)
     toolsets = load_toolsets(Path(params.toolsets))
@@ -65,13 +66,16 @@ def plan_run(params: Params, run: str, checkpoint: Path, model: str) -> Plan:
         item_ids=item_ids,
         suites=suites,
         toolsets_sha256=file_sha256(Path(params.toolsets)),
+        template_sha256=template.sha256,
         prompts_sha256=digest(prompts),
         sampling_sha256=digest(params.sampling),
         order_seed=order_seed,
     )
 
 
-def generation_key(plan: Plan, run: str, weights_digest: str, argv: Sequence[str], engine_version: str) -> str:
+def generation_key(
+    plan: Plan, run: str, weights_digest: str, argv: Sequence[str], environment: Mapping[str, str], engine_version: str
+) -> str:
     """SHA-256 of everything that shapes the answers; answers are only ever reused under the same key."""
     return digest(
         {
@@ -81,6 +85,7 @@ def generation_key(plan: Plan, run: str, weights_digest: str, argv: Sequence[str
             "toolsets": plan.toolsets_sha256,
             "sampling": plan.sampling_sha256,
             "argv": list(argv),
+            "environment": dict(environment),
             "engine_version": engine_version,
             "order_seed": plan.order_seed,
         }
@@ -93,7 +98,10 @@ def _request(
     messages = [message.model_dump(exclude_none=True) for message in item.messages]
     tools = _tools(item, toolsets)
     max_tokens = params.sampling.max_tokens[suite]
-    prompt_ids = template.ids(messages, tools)
+    try:
+        prompt_ids = template.ids(messages, tools)
+    except ValueError as error:
+        raise InputError(f"{item.id}: no prompt can be made of its messages ({error}); correct the item") from None
     if len(prompt_ids) + max_tokens > params.engine.max_model_len:
         raise InputError(
             f"{item.id}: {len(prompt_ids)} prompt tokens leave no room for {max_tokens} more in "

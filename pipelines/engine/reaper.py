@@ -1,9 +1,9 @@
 """A guardian between this project and an engine: when either dies, nothing of the engine stays behind.
 
-`python -m pipelines.engine.reaper ARGV…` runs ARGV as its child and ends with its exit code. An engine starts
-processes of its own; when the engine's front process is killed they would live on and hold cores, memory and port.
-The guardian adopts such orphans (child subreaper) and kills them, and it stops everything when its own parent dies
-(parent-death signal), even by SIGKILL. Linux only.
+`python -m pipelines.engine.reaper PARENT ARGV…`, started by the process PARENT, runs ARGV as its child and ends with
+its exit code. An engine starts processes of its own; when the engine's front process is killed they would live on and
+hold cores, memory and port. The guardian adopts such orphans (child subreaper) and kills them, and it stops everything
+when its own parent dies (parent-death signal), even by SIGKILL. Linux only.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ PR_SET_CHILD_SUBREAPER = 36
 GRACE_S = 10
 
 
-def guard(argv: list[str]) -> int:
-    """Run `argv` until it ends or a signal asks to stop; its exit code. No descendant is left."""
-    parent = os.getppid()
+def guard(parent: int, argv: list[str]) -> int:
+    """Run `argv` until it ends or a signal asks to stop; its exit code. No descendant is left.
+
+    `parent` is the process id of whoever started this one: asking for it here would be too late when it has died.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
@@ -35,7 +37,7 @@ def guard(argv: list[str]) -> int:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     try:
-        if os.getppid() != parent:  # the parent died before the signal was set
+        if os.getppid() != parent:  # it died before the parent-death signal was set
             return 128 + signal.SIGTERM
         return subprocess.Popen(argv, start_new_session=True).wait()
     finally:
@@ -63,4 +65,4 @@ def _signal(process: psutil.Process, number: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(guard(sys.argv[1:]))
+    sys.exit(guard(int(sys.argv[1]), sys.argv[2:]))

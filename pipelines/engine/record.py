@@ -12,6 +12,7 @@ import psutil
 import requests
 
 from evalsets.records import InputError
+from pipelines.engine.launch import ask
 from registry.evidence import ExecutionClass, Hardware
 
 KERNEL_LINE = re.compile(r"(?:Using|Selected) (\w+) for (\w+)")
@@ -71,8 +72,12 @@ def attention_backend(lines: list[str]) -> str:
 
 
 def cache_config(url: str) -> dict[str, str]:
-    """The engine's own account of its KV cache, allow-listed keys only."""
-    found = CACHE_INFO.search(requests.get(f"{url}/metrics", timeout=30).text)
+    """The engine's own account of its KV cache, allow-listed keys only. Raises `InputError` where it is not had."""
+    try:
+        text = ask(f"{url}/metrics", timeout_s=30).text
+    except requests.RequestException as error:
+        raise InputError(f"{url}/metrics: {type(error).__name__}; read the engine's log and run again") from None
+    found = CACHE_INFO.search(text)
     labels = dict(re.findall(r'(\w+)="([^"]*)"', found[1])) if found else {}
     return {key: labels[key] for key in CACHE_KEYS if key in labels}
 

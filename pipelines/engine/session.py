@@ -21,6 +21,7 @@ from pipelines.engine.launch import Server, died, free_port, running
 from pipelines.engine.plan import Plan, generation_key, plan_run
 from pipelines.engine.served import Served
 from pipelines.engine.settings import (
+    api_key,
     engine_argv,
     engine_environment,
     recorded_argv,
@@ -58,8 +59,9 @@ def prepare(params: Params, run: str, manifest: Manifest, served: Served) -> Ses
     name = served_name(params.model.name, manifest.weights_digest)
     plan = plan_run(params, run, served.folder, name)
     version = record.engine_version(params.engine.command[0])
-    argv = recorded_argv(engine_argv(params.engine, served.folder, name, port=0), port=0)
-    key = generation_key(plan, run, served.digest, argv, "==".join(version))
+    argv = recorded_argv(engine_argv(params.engine, served.folder, name, port=0))
+    environment = recorded_environment(engine_environment(params.engine))
+    key = generation_key(plan, run, served.digest, argv, environment, "==".join(version))
     return Session(params, run, manifest, served, name, plan, version, key)
 
 
@@ -87,9 +89,16 @@ def _serve(session: Session, journals: dict[Suite, Journal]) -> EngineRecord:
     log = session.folder / "engine.log"
     template = ChatTemplate(session.served.folder)
     with running(argv, environment, port, log, engine.start_timeout_s) as server:
-        made = _record(session, server, recorded_argv(argv, port), recorded_environment(environment))
+        made = _record(session, server, recorded_argv(argv), recorded_environment(environment))
         wall_s = {"start": server.start_s}
-        drive = Drive(server.url, engine.concurrency, engine.request_timeout_s, server.alive, template.decode)
+        drive = Drive(
+            server.url,
+            engine.concurrency,
+            engine.request_timeout_s,
+            server.alive,
+            template.decode,
+            api_key=api_key(argv, environment),
+        )
         for suite, journal in journals.items():
             wall_s[suite] = _ask_suite(session, suite, journal, drive, server)
     return made.model_copy(update={"wall_s": wall_s})
@@ -110,8 +119,8 @@ def _ask_suite(session: Session, suite: Suite, journal: Journal, drive: Drive, s
             ask_all(drive, requests, keep)
         except EngineGone:
             left = len(journal.missing(session.plan.item_ids[suite]))
-            what = f"the engine ended while answering ({total - left} of {total} {suite} answers are kept; run again)"
-            raise died(what, server.log) from None
+            kept = f"{total - left} of {total} {suite} answers are kept; run again"
+            raise died(f"the engine ended or hung while answering ({kept})", server) from None
     return round(time.monotonic() - started, 1)
 
 
@@ -123,7 +132,7 @@ def _record(session: Session, server: Server, argv: list[str], environment: dict
     shared = SharedSettings(
         suites=plan.suites,
         toolsets_sha256=plan.toolsets_sha256,
-        template_sha256=session.manifest.files["chat_template.jinja"],
+        template_sha256=plan.template_sha256,
         prompts_sha256=plan.prompts_sha256,
         sampling_sha256=plan.sampling_sha256,
         engine=execution.engine,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pipelines.params import Engine
@@ -13,8 +14,10 @@ from pipelines.stage import QUIET
 RECORDED = re.compile(
     r"VLLM_(?!.*(KEY|TOKEN|SECRET|PASSWORD))\w+|CUDA_VISIBLE_DEVICES|OMP_NUM_THREADS|OPENBLAS_CORETYPE"
 )
-SECRET_FLAGS = ("--api-key", "--hf-token", "--ssl-keyfile-password")
-PASSWORD_IN_URI = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+API_KEY = "--api-key"
+SECRET_FLAGS = (API_KEY, "--hf-token", "--ssl-keyfile-password")
+SECRET_VARIABLE = re.compile(r"\w*(KEY|TOKEN|SECRET|PASSWORD)")
+PASSWORD_IN_URI = re.compile(r"""(?<=://)[^/\s"']+(?=@)""")
 MASK = "***"
 
 
@@ -47,17 +50,14 @@ def engine_environment(engine: Engine) -> dict[str, str]:
     return environment
 
 
-def recorded_argv(argv: list[str], port: int) -> list[str]:
+def recorded_argv(argv: Sequence[str]) -> list[str]:
     """The command line as it may be written: port left out, secrets masked."""
     shown = []
-    for before, word in zip(["", *argv], argv, strict=False):
-        flag, _, value = word.partition("=")
-        if before in SECRET_FLAGS:
-            shown.append(MASK)
-        elif flag in SECRET_FLAGS and value:
-            shown.append(f"{flag}={MASK}")
+    for flag, word in _words_by_flag(argv):
+        if word != flag and _is_secret(flag):
+            shown.append(f"{flag}={MASK}" if word.startswith(f"{flag}=") else MASK)
         else:
-            shown.append("PORT" if word == str(port) else PASSWORD_IN_URI.sub(MASK, word))
+            shown.append("PORT" if flag == "--port" != word else PASSWORD_IN_URI.sub(MASK, word))
     return shown
 
 
@@ -68,3 +68,48 @@ def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
         for name, value in sorted(environment.items())
         if RECORDED.fullmatch(name)
     }
+
+
+def api_key(argv: Sequence[str], environment: Mapping[str, str]) -> str | None:
+    """The key that the engine wants with every request: the first one of its command line, else its variable's."""
+    given = [value for flag, value in _values_by_flag(argv) if _spells(flag, API_KEY)]
+    return next(filter(None, given or [environment.get("VLLM_API_KEY", "")]), None)
+
+
+def secrets(argv: Sequence[str], environment: Mapping[str, str]) -> frozenset[str]:
+    """Every value that must not reach a file: those of secret flags, and of variables named as secrets are."""
+    given = {value for flag, value in _values_by_flag(argv) if value and _is_secret(flag)}
+    # A short value is no secret, and to mask every "1" would spoil a log.
+    kept = {value for name, value in environment.items() if SECRET_VARIABLE.fullmatch(name) and len(value) >= 8}
+    return frozenset(given | kept)
+
+
+def masked(text: str, hidden: frozenset[str]) -> str:
+    """`text` without the `hidden` values and without passwords in URIs."""
+    for value in sorted(hidden, key=len, reverse=True):
+        text = text.replace(value, MASK)
+    return PASSWORD_IN_URI.sub(MASK, text)
+
+
+def _words_by_flag(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each word with the flag it belongs to; a flag belongs to itself, and so does `--flag=value`."""
+    flag = ""
+    for word in argv:
+        if word.startswith("-"):
+            flag = word.partition("=")[0]
+        yield flag, word
+
+
+def _values_by_flag(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for flag, word in _words_by_flag(argv):
+        if word != flag:
+            yield flag, word.removeprefix(f"{flag}=")
+
+
+def _is_secret(flag: str) -> bool:
+    return any(_spells(flag, name) for name in SECRET_FLAGS)
+
+
+def _spells(flag: str, name: str) -> bool:
+    # As the engine's parser reads it: underscores for hyphens, and any beginning that is long enough.
+    return len(flag) > len("--") and name.startswith(flag.replace("_", "-"))

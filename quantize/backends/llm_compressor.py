@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from datasets import Dataset
@@ -16,12 +17,15 @@ from llmcompressor.entrypoints.model_free import model_free_ptq
 from llmcompressor.modifiers.quantization import QuantizationModifier
 from llmcompressor.modifiers.transform.awq import AWQModifier
 from llmcompressor.pipelines.cache import IntermediatesCache
-from loguru import Message, logger
+from loguru import logger
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from quantize.backends.report import BackendReport
 from quantize.calibration import Row
 from quantize.recipe import Awq, Recipe
+
+if TYPE_CHECKING:
+    import loguru
 
 SKIPPED = re.compile(r"(\d+) mappings were skipped due to incompatible shapes")
 ERRORS = "AWQ per-mapping error metrics: "
@@ -77,12 +81,13 @@ def _layer_errors(messages: Iterator[str]) -> dict[str, float]:
 
 @contextmanager
 def _messages() -> Iterator[list[tuple[str, str]]]:
-    """The library's log messages from here on, as (level, text); warnings and worse still reach the console."""
+    """The library's log messages from here on, as (level, text), instead of hundreds of lines on the console."""
     heard: list[tuple[str, str]] = []
 
-    def hear(message: Message) -> None:
+    def hear(message: loguru.Message) -> None:
         heard.append((message.record["level"].name, message.record["message"]))
 
+    logger.remove()
     sink = logger.add(hear, level="DEBUG")
     try:
         yield heard

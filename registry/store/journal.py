@@ -11,6 +11,7 @@ from __future__ import annotations
 from evalsets.records import InputError
 from registry.store.mlflow_store import Store
 from registry.store.plan import Move
+from registry.store.runs import Entry
 
 ATTEMPTS = 10
 
@@ -41,21 +42,33 @@ def make(store: Store, model: str, move: Move, decision_sha256: str) -> None:
 
 
 def follow(store: Store, model: str, alias: str) -> None:
-    """Set an alias to the last word of its journal until both agree, then close its open entries."""
+    """Set an alias to the last word of its journal until both agree, then close the entries up to that word."""
     for _ in range(ATTEMPTS):
         word = store.runs.last_word(model, alias)
-        version = store.find_version(model, word.after) if word else None
-        held = store.holder(model, alias)
-        if version is not None and (held is None or held.weights_digest != version.weights_digest):
+        if word is None:
+            return
+        version = store.find_version(model, word.after)
+        if version is not None and not _holds(store, model, alias, version.weights_digest):
             store.set_alias(model, alias, version.number)
-            held = store.holder(model, alias)
-        agreed = version is None or (held is not None and held.weights_digest == version.weights_digest)
-        if agreed and store.runs.last_word(model, alias) == word:
-            for entry in store.runs.open_entries(model):
-                if entry.alias == alias:
-                    store.runs.close(entry)
+        # A word whose version somebody deleted cannot be followed: it is closed, and the alias left alone.
+        agreed = version is None or _holds(store, model, alias, version.weights_digest)
+        newest = store.runs.last_word(model, alias)
+        if agreed and newest is not None and newest.run_id == word.run_id:
+            _close_up_to(store, model, word)
             return
     raise InputError(f"alias {alias} of {model} keeps moving after {ATTEMPTS} attempts; wait and promote again")
+
+
+def _close_up_to(store: Store, model: str, word: Entry) -> None:
+    """A later entry stays open: whoever wrote it may still need somebody to finish it."""
+    for entry in store.runs.open_entries(model):
+        if entry.alias == word.alias and entry.order <= word.order:
+            store.runs.close(entry)
+
+
+def _holds(store: Store, model: str, alias: str, weights_digest: str) -> bool:
+    held = store.holder(model, alias)
+    return held is not None and held.weights_digest == weights_digest
 
 
 def _named(store: Store, model: str, weights_digest: str) -> dict[str, str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from pydantic import ValidationError
-
-from evalsets.records import InputError, explain, file_sha256, read_record, read_rows
+from evalsets.records import InputError, file_sha256, read_record, read_rows
 from judges.verdicts import Verdict
-from quantize.manifest import Manifest
+from quantize.manifest import Manifest, load_manifest
+from quantize.recipe import RecipeError
 from registry.evidence import Comparison, EngineRecord
 from registry.gate.decision import Decision
 from registry.store.bundle import Bundle
@@ -55,11 +54,9 @@ def _records(folder: str, named: Iterable[str]) -> list[tuple[str, str]]:
 
 def _read_manifest(path: Path) -> Manifest:
     try:
-        return Manifest.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; run the quantize stage (dvc repro)") from None
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error)}; run the quantize stage again") from None
+        return load_manifest(path)
+    except RecipeError as error:
+        raise InputError(str(error)) from None
 
 
 def _judge_version(root: Path, verdicts: list[str]) -> str:

@@ -26,6 +26,11 @@ class Entry:
     time_ms: int
     is_open: bool
 
+    @property
+    def order(self) -> tuple[int, str]:
+        """Where the entry stands in its alias's journal: the same for every reader, ties included."""
+        return self.time_ms, self.run_id
+
 
 class Runs:
     """Evaluation runs and journal of a store. `artifact_root` None: MLflow or its server says where artifacts go."""
@@ -72,9 +77,9 @@ class Runs:
         self._client.set_terminated(entry.run_id)
 
     def last_word(self, model: str, alias: str) -> Entry | None:
-        """The newest entry for an alias; every promoter sees the same one (ties go by run id)."""
+        """The newest entry for an alias; every promoter sees the same one."""
         entries = self._entries(f"tags.model = {quoted(model)} and tags.alias = {quoted(alias)}")
-        return max(entries, key=lambda entry: (entry.time_ms, entry.run_id), default=None)
+        return max(entries, key=lambda entry: entry.order, default=None)
 
     def open_entries(self, model: str) -> list[Entry]:
         """Entries that were written down and not seen through."""

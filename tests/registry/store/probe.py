@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.layout import Layout
+from registry.gate.decision import Outcome
 from registry.store.apply import Target, promote
 from registry.store.load import load_bundle
 from registry.store.mlflow_store import Store
@@ -43,6 +44,19 @@ class Watched:
         return call
 
 
+class At:
+    """Does `action` when it is called for the `count`-th time."""
+
+    def __init__(self, count: int, action: Callable[[], object]) -> None:
+        self._left = count
+        self._action = action
+
+    def __call__(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._action()
+
+
 def watch(store: Store, after: Callable[[], object] = lambda: None) -> Watched:
     unwatch(store)
     watched = Watched(store.client, after)
@@ -65,6 +79,11 @@ def make_run(folder: Path, verdicts: Verdicts = FP8, **settings: Any) -> FakeRun
     run = FakeRun(Layout(folder / "local"), verdicts, **settings)
     run.write()
     return run
+
+
+def make_small(folder: Path, outcome: Outcome = "PASS", **settings: Any) -> FakeRun:
+    """A run with one scene and one candidate, fp8."""
+    return make_run(folder, {"qa": [("fp8", outcome), ("bf16", "PASS")]}, variants=["bf16", "fp8"], **settings)
 
 
 def target(store: Store, run: FakeRun) -> Target:

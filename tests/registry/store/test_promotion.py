@@ -11,7 +11,7 @@ from registry.store.apply import promote
 from registry.store.load import load_bundle
 from registry.store.mlflow_store import Store
 from tests.registry.store.fake_run import FakeRun
-from tests.registry.store.probe import FP8, MODEL, NONE, journal, make_run, promoted, state, target, watch
+from tests.registry.store.probe import FP8, MODEL, NONE, journal, make_run, make_small, promoted, state, target, watch
 
 
 def test_the_first_promotion_registers_every_variant_and_moves_the_aliases(store: Store, tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ HARDWARE = [("cpu", "cpu", True), ("A100", "A100", True), ("A100", "cpu", False)
 def test_evidence_from_other_hardware_than_the_models_is_refused(
     store: Store, tmp_path: Path, first: str, second: str, allowed: bool
 ) -> None:
-    promoted(store, make_run(tmp_path / "1", device=first))
-    run = make_run(tmp_path / "2", NONE, device=second)
+    promoted(store, make_small(tmp_path / "1", device=first))
+    run = make_small(tmp_path / "2", "FAIL", device=second)
     if allowed:
         assert promoted(store, run).scenes["qa"].variant == "bf16"
     else:
@@ -172,7 +172,7 @@ def test_evidence_from_other_hardware_than_the_models_is_refused(
 
 def test_a_model_without_a_hardware_tag_takes_that_of_the_first_evidence(store: Store, tmp_path: Path) -> None:
     store.client.create_registered_model(MODEL)
-    promoted(store, make_run(tmp_path))
+    promoted(store, make_small(tmp_path))
     assert store.hardware(MODEL) == "cpu"
 
 
@@ -184,10 +184,9 @@ def test_a_broken_decision_writes_nothing(store: Store, tmp_path: Path) -> None:
 
 
 def test_an_alias_moved_by_hand_is_respected_until_the_decision_moves_it(store: Store, tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    promoted(store, run)
-    by_hand = store.aliases(MODEL)["contract"].number
-    store.set_alias(MODEL, "qa", by_hand)
+    run = make_small(tmp_path)
+    first = promoted(store, run).scenes["qa"].version
+    store.set_alias(MODEL, "qa", 3 - first)  # the other one of the versions 1 and 2
     promotion = promoted(store, run)
     assert promotion.scenes["qa"].variant == "fp8"
     moved = [(tags["alias"], tags["to_variant"]) for tags in journal(store)]
@@ -199,4 +198,4 @@ def test_an_alias_on_a_foreign_version_is_not_taken(store: Store, tmp_path: Path
     store.client.create_model_version(MODEL, "/elsewhere")
     store.set_alias(MODEL, "qa", 1)
     with pytest.raises(InputError, match=r"alias qa of qwen-test holds version 1, which is not what"):
-        promoted(store, make_run(tmp_path))
+        promoted(store, make_small(tmp_path))

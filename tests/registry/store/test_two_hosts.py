@@ -1,0 +1,78 @@
+"""Two promoters that no lock keeps apart, as on two hosts: whenever the second one comes, one state comes out."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from evalsets.records import InputError
+from registry.store.apply import promote
+from registry.store.load import load_bundle
+from registry.store.mlflow_store import Store
+from tests.registry.store.probe import MODEL, At, copy_database, journal, make_small, promoted, target, unwatch, watch
+
+CONTESTED = {"create_model_version", "create_run", "set_registered_model_alias", "set_terminated"}
+
+
+@pytest.fixture(scope="module")
+def elsewhere(opened: tuple[Store, Path], tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """The same registry as `store`, from a host with its own lock."""
+    other = Store(f"sqlite:///{opened[1] / 'mlflow.db'}")
+    other._lock = FileLock(tmp_path_factory.mktemp("host") / "lock", timeout=0)
+    return other
+
+
+def check_one_state(store: Store) -> None:
+    """Every alias holds the last word of its journal, nothing is open, and no weights have two versions."""
+    moves = journal(store)
+    last = {tags["alias"]: tags["to"] for tags in moves}
+    assert {alias: held.weights_digest for alias, held in store.aliases(MODEL).items()} == last
+    versions = [version.tags["weights_digest"] for version in store.client.search_model_versions(f"name = '{MODEL}'")]
+    assert len(versions) == len(set(versions)) == 2
+    for before, after in pairwise(moves):
+        assert (before["alias"], before["to"]) != (after["alias"], after["to"])
+
+
+def test_a_second_promoter_behind_any_write(store: Store, elsewhere: Store, database: Path, tmp_path: Path) -> None:
+    first, second = make_small(tmp_path / "1"), make_small(tmp_path / "2", "FAIL")
+    bundle, other = load_bundle(first.layout.root), load_bundle(second.layout.root)
+    copy_database(database, tmp_path / "empty.db")
+    names = watch(store).writes
+    promote(bundle, target(store, first))
+    for count, name in enumerate(names, 1):
+        if name not in CONTESTED:
+            continue
+        copy_database(tmp_path / "empty.db", database)
+        watch(store, At(count, lambda: promote(other, target(elsewhere, second))))
+        try:
+            promote(bundle, target(store, first))
+        except InputError as error:
+            assert "somebody else moved it" in str(error)
+        unwatch(store)
+        check_one_state(store)
+        assert store.aliases(MODEL)["qa"].tags["variant"] == "bf16"
+    promoted(store, first)
+    check_one_state(store)
+    assert store.aliases(MODEL)["qa"].tags["variant"] == "fp8"
+
+
+def test_a_second_promoter_between_the_journal_and_the_alias(
+    store: Store, elsewhere: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promoted(store, make_small(tmp_path / "0", "FAIL"))
+    second = make_small(tmp_path / "2", "FAIL")
+    set_alias = store.set_alias
+
+    def late(model: str, alias: str, number: int) -> None:
+        if alias == "qa":
+            monkeypatch.undo()
+            promoted(elsewhere, second)
+        set_alias(model, alias, number)
+
+    monkeypatch.setattr(store, "set_alias", late)
+    promotion = promoted(store, make_small(tmp_path / "1"))
+    assert promotion.scenes["qa"].variant == "bf16"
+    check_one_state(store)
