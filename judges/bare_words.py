@@ -15,7 +15,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("leading_zero", re.compile(r"-?0[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")),
     ("thousands_sep", re.compile(r"-?[0-9]{1,3}(?:[ ,_'’\u00a0\u202f，][0-9]{3})+(?:\.[0-9]+)?\Z")),
     ("python_literal", re.compile(r"[+-]?(?:[0-9]+\.|\.[0-9]+|[0-9]+(?:\.[0-9]+)?|0[xob][0-9a-fA-F]+)\Z")),
-    ("fullwidth", re.compile(r"[-－0-9０-９.．]+\Z")),
+    ("fullwidth", re.compile(r"(?=.*[０-９])[-－0-9０-９.．]+\Z")),
     (
         "unit",
         re.compile(r"(?:[$€£¥￥]\s*-?[0-9][0-9.,]*|-?[0-9][0-9.,]*\s*(?:[%％‰$€£¥￥°]|[A-Za-z\u4e00-\u9fff]{1,10}))\Z"),
@@ -31,8 +31,8 @@ def python_word(text: str) -> tuple[bool | None] | None:
 
 
 def classify(text: str) -> str:
-    """The `json_syntax` subtype of a bare text in the place of a value; `not_json` where nothing stands there."""
-    if not text:
+    """The `json_syntax` subtype of a bare text in a value's place; `not_json` where nothing or `...` stands there."""
+    if text.strip(".…") == "":
         return "not_json"
     if text in _PYTHON_WORDS:
         return "python_literal"

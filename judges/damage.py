@@ -20,7 +20,8 @@ class Stuck(Exception):
     """No local damage explains `position`.
 
     `state` is what was being read: `value`, `key`, `colon`, `object` or `array` (what follows a value in one),
-    `string` (never closed; `position` is its opening quote), `depth`, or `tail` (what follows the whole). `opened` are
+    `string` (never closed; `position` is its opening quote), `depth` and `many` (nested or damaged beyond reading), or
+    `tail` (what follows the whole). `opened` are
     the open brackets, `last_string` the span of the string read last.
     """
 

@@ -25,6 +25,9 @@ _FORMS = tuple(
     )
 )
 _LONGEST = 40
+_HAN_DIGITS = "〇一二三四五六七八九"
+_HAN = re.compile(r"[〇零一二三四五六七八九]{4}年")
+_HAN_NUMBER = re.compile(r"[〇零一二三四五六七八九十]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ def read_moment(text: str) -> Moment | None:
     """The date that `text` is, or None where it is no date or could be read as two (05/04/2026)."""
     if len(text) > _LONGEST or not text[:1].isalnum():
         return None
+    if _HAN.match(text):
+        text = _HAN_NUMBER.sub(lambda match: _han_number(match.group()), text)
     for form in _FORMS:
         if match := form.match(text):
             return _moment(match.groupdict())
@@ -49,6 +54,14 @@ def read_moment(text: str) -> Moment | None:
 def same_date(gold: Moment, got: Moment) -> bool:
     """Whether two moments are one date, and one time of day where both have one (none counts as midnight)."""
     return (gold.day, gold.time or "000000", gold.zone) == (got.day, got.time or "000000", got.zone)
+
+
+def _han_number(text: str) -> str:
+    """Chinese numerals as digits: a year digit by digit, a month or day up to 99 (三十一)."""
+    text = text.replace("零", "〇")
+    tens, ten, ones = text.rpartition("十")
+    digits = (tens or "一") + (ones or "〇") if ten else text
+    return "".join(str(_HAN_DIGITS.find(digit)) for digit in digits)
 
 
 def _moment(parts: dict[str, str | None]) -> Moment | None:

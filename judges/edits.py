@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from judges.damage import Stuck
+from judges.json_reader import decode
 
 _CLOSERS = {"{": "}", "[": "]"}
 _STRUCTURE = re.compile(r"\s*[:,}\]]")
+_ENCODED = re.compile(r":\s*\"(?=[{\[]\s*[\"{\]}])")  # a string that begins with JSON
 _MAX_PLACES = 6  # where a missing quote may belong, counted from either end of the string
 
 
@@ -103,12 +105,22 @@ def missing_quote(text: str, stuck: Stuck) -> list[Edit]:
 
 
 def unescaped_quote(text: str, stuck: Stuck) -> list[Edit]:
-    """A quote inside a string that should have been escaped: the one that closed the string before this place."""
-    if stuck.last_string is None or _gap(text, stuck) or stuck.state not in ("object", "array", "colon"):
+    """Quotes inside a string that should have been escaped: the one that closed the string before this place, or all
+    of those in JSON that was put into a string as it is."""
+    if stuck.last_string is None or stuck.position >= len(text):
         return []
-    if stuck.position >= len(text):
-        return []
-    return [_insert("unescaped_quote", text, stuck.last_string[1] - 1, "\\")]
+    edits = []
+    if encoded := _ENCODED.search(text):
+        inside = decode(text, encoded.end())
+        if inside and text.startswith('"', inside[1]):
+            start, end = encoded.end(), inside[1]
+            escaped = text[start:end].replace("\\", "\\\\").replace('"', '\\"')
+            edits.append(
+                Edit("unescaped_quote", text[:start] + escaped + text[end:], start, len(escaped) - (end - start))
+            )
+    if not _gap(text, stuck) and stuck.state in ("object", "array", "colon"):
+        edits.append(_insert("unescaped_quote", text, stuck.last_string[1] - 1, "\\"))
+    return edits
 
 
 def cut_string(text: str, stuck: Stuck) -> list[Edit]:

@@ -25,6 +25,7 @@ _FOREIGN = re.compile(
     r"|\[TOOL_CALLS?\]|✿FUNCTION✿",
     re.IGNORECASE,
 )
+_XML_CALL = re.compile(r"<(?:function|invoke)[= ]", re.IGNORECASE)
 _TAG_BEFORE = re.compile(r"(?:<[^<>\s]{1,40}>|\[[A-Z_]{3,20}\])\s*\Z")
 _CLOSING = re.compile(r"\s*(?:</[^<>\n]{1,40}>|<[|｜][^<>\n]{1,40}[|｜]>|\[/[A-Z_]{3,20}\])\s*\Z", re.IGNORECASE)
 _FENCED = re.compile(r"```[ \t]*[\w+-]*[ \t]*\r?\n(.*?)(?:```|\Z)", re.DOTALL)
@@ -60,7 +61,8 @@ def read_untagged(turn: Turn, tools: Tools, natural: bool, tagged: bool) -> Read
         payload = replace(payload, findings=tuple(_as_prose(finding) for finding in payload.findings))
     whole = into.add_payload(payload, span)
     _note_wrapping(into, found, tagged, whole, raw[start : found.start].strip())
-    if not found.alone and not (tagged and found.wrapping == "tag"):
+    surrounded = not found.alone and not (tagged and found.wrapping == "tag")
+    if surrounded and not any(finding.kind == "text_around" for finding in into.findings):
         into.note("text_around", (start, end), "text_around" if whole else "")
     if not tagged and end < turn.end and found.wrapping != "tag":
         into.note("stray_close_tag", (end, turn.end), "tag_repair" if whole else "")
@@ -103,7 +105,7 @@ def _find(raw: str, start: int, end: int, tools: Tools) -> _Found | None:
             return _Found("fence", fence.start(1), fence.end(1), alone)
     for tag in _FOREIGN.finditer(raw, start, end):
         if not _thought(raw, start, tag.start(), end):
-            inner = tag.start() if tag.group().startswith(("<function", "<invoke")) else tag.end()
+            inner = tag.start() if _XML_CALL.match(tag.group()) else tag.end()
             return _Found("tag", inner, end, not raw[start : tag.start()].strip())
     return _in_prose(raw, start, end, tools)
 

@@ -26,6 +26,9 @@ _MAX_CLOSERS = 4  # closing tags tried as the end of a payload that is not JSON
 def read_hermes(turn: Turn, tools: Tools, natural: bool) -> Reading:
     """The calls of a turn in the hermes dialect. Never raises."""
     raw, into = turn.raw, Collector(tools, natural)
+    message = decode(raw, turn.start) if raw.startswith("{", turn.start) else None
+    if message and message[1] == turn.end:
+        return read_untagged(turn, tools, natural, tagged=True)
     position, thinking = turn.start, turn.open_think
     blocks = 0
     while (tag := raw.find(OPEN, position, turn.end)) >= 0:
@@ -68,7 +71,8 @@ def _read_block(raw: str, tag: int, end: int, into: Collector) -> int:
     start = skip(raw, tag + len(OPEN))
     doubled = False
     while raw.startswith(OPEN, start) and start < end:
-        into.note("tag_dup", (start, start + len(OPEN)), "tag_repair")
+        if not doubled:
+            into.note("tag_dup", (start, start + len(OPEN)), "tag_repair")
         start, doubled = skip(raw, start + len(OPEN)), True
     found = decode(raw, start) if raw[start : start + 1] in OPENING else None
     if found and found[1] <= end:

@@ -1,38 +1,45 @@
 """Calls in the qwen_xml dialect: `<tool_call>` `<function=name>` `<parameter=key>` value `</parameter>` and so on.
 
-A parameter whose type is string is the raw text less one newline on each side; any other is JSON.
+A closing tag ends a value only where structure goes on after it; elsewhere it is part of the value.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from evalsets.records import Json
 from judges.call_shape import Call, Reading, Tools
 from judges.collector import Collector
+from judges.envelope_bare import read_untagged
 from judges.envelope_hermes import OPEN
 from judges.findings import Finding, Span, evidence, pointer
-from judges.json_reader import decode_whole
-from judges.payload import read_payload
 from judges.schema import Place
 from judges.turn import THINK, UNTHINK, Turn
+from judges.xml_values import read_parameter
 
 _FUNCTION = re.compile(r"<function=([^<>\n]{1,200})>")
 _PARAMETER = re.compile(r"\s*<parameter=([^<>\n]{1,200})>")
-# A closing tag is one only where structure goes on after it; elsewhere it is part of the value.
 _PARAMETER_END = re.compile(r"</parameter>(?=\s*(?:<parameter=|</function>|</tool_call>|<tool_call>|\Z))")
-_UNCLOSED_END = re.compile(r"\n?(?=<parameter=|</function>|</tool_call>)|\Z")
+_NEXT_TAG = re.compile(r"<parameter=|</function>|</tool_call>|<tool_call>")
 _FUNCTION_END = re.compile(r"\s*</function>")
-_STRAY = re.compile(r"</(?:tool_call|function|parameter)[\w]*>")
-_SCALAR_NOISE = {
-    "not_json",
-    "unquoted_value",
-    "trailing_text",
-    "concatenated",
-    "garbage",
-    "missing_quote",
-    "text_around",
-}
+_SURPLUS_END = re.compile(r"\s*(?:</(?!tool_call>)\w+>\s*)+")
+_BLOCK_END = re.compile(r"\s*</tool_call>")
+_STRAY = re.compile(r"</(?:tool_call|function|parameter)\w*>")
+_NOWHERE = Place({}, {})
+
+
+@dataclass(slots=True)
+class _Function:
+    """One function block as far as it was read. `closed`: no tag lacks so far; `cut`: the text ends inside a value."""
+
+    name: str
+    index: int
+    start: int
+    position: int
+    arguments: dict[str, Json] | None
+    closed: bool = True
+    cut: bool = False
 
 
 def read_xml(turn: Turn, tools: Tools, natural: bool) -> Reading:
@@ -46,9 +53,11 @@ def read_xml(turn: Turn, tools: Tools, natural: bool) -> Reading:
             thinking = thinking or close < 0
             position = think + len(THINK) if close < 0 else close + len(UNTHINK)
             continue
-        _before(raw, (position, found.start()), found.group(1).strip() in tools, into)
-        position, closed = _read_function(raw, found, turn.end, into)
-        complete = complete and closed
+        declared = found.group(1).strip() in tools
+        opened = _before(raw, (position, found.start()), declared, into)
+        block = _read_function(raw, found, turn.end, into)
+        position = _close_block(raw, block, turn.end, opened, into)
+        complete = complete and block.closed
     if not into.calls:
         return _without_functions(turn, into)
     stray = _STRAY.search(raw, position, turn.end)
@@ -62,98 +71,80 @@ def read_xml(turn: Turn, tools: Tools, natural: bool) -> Reading:
 
 
 def _without_functions(turn: Turn, into: Collector) -> Reading:
+    """A turn without function tags: no attempt, or one in another format."""
     tag = turn.raw.find(OPEN, turn.start, turn.end)
-    if tag < 0:
-        return into.reading(attempt=False)
-    body = turn.raw[tag + len(OPEN) : turn.end]
-    into.findings.append(Finding("inner_format", expected="<function=", got=evidence(body), span=(tag, turn.end)))
-    into.unreadable((tag, turn.end))
-    return into.reading()
+    other = None if tag >= 0 else read_untagged(turn, into.tools, into.natural, tagged=True)
+    if other is not None and not other.attempt:
+        return other
+    start = max(tag, turn.start)
+    got = evidence(turn.raw[start : turn.end])
+    into.findings.append(Finding("inner_format", expected="<function=", got=got, span=(start, turn.end)))
+    into.unreadable((start, turn.end))
+    return into.reading(example=other is not None and other.example)
 
 
-def _before(raw: str, gap: Span, declared: bool, into: Collector) -> None:
-    """What stands before a function: its opening tag, or none, and closing tags that close nothing."""
+def _before(raw: str, gap: Span, declared: bool, into: Collector) -> bool:
+    """What stands before a function: its opening tag or none (the result), and closing tags that close nothing."""
     text = raw[gap[0] : gap[1]]
     opening = text.rfind(OPEN)
     repair = "tag_repair" if declared else ""
-    if opening < 0 or text[opening + len(OPEN) :].strip():
+    opened = opening >= 0 and not text[opening + len(OPEN) :].strip()
+    if not opened:
         into.note("tag_missing", (gap[1], gap[1]), repair)
     elif text.count(OPEN) > 1:
         into.note("tag_dup", (gap[0] + opening, gap[0] + opening + len(OPEN)), repair)
     if stray := _STRAY.search(text):
         into.note("stray_close_tag", (gap[0] + stray.start(), gap[0] + stray.end()), "tag_repair")
+    return opened
 
 
-def _read_function(raw: str, found: re.Match[str], end: int, into: Collector) -> tuple[int, bool]:
-    """Read one function block; the offset after it, and whether all of its tags are closed."""
-    name, index = found.group(1).strip(), len(into.calls)
-    place = into.tools.get(name)
-    repair = "tag_repair" if place else ""
-    arguments: dict[str, Json] | None = {}
-    position, closed = found.end(), True
-    while parameter := _PARAMETER.match(raw, position, end):
+def _read_function(raw: str, found: re.Match[str], end: int, into: Collector) -> _Function:
+    """The name and parameters of the function block that `found` opens."""
+    block = _Function(found.group(1).strip(), len(into.calls), found.start(), found.end(), {})
+    place = into.tools.get(block.name, _NOWHERE)
+    while parameter := _PARAMETER.match(raw, block.position, end):
         key = parameter.group(1).strip()
-        stop, position, whole = _parameter_end(raw, parameter.end(), end)
-        closed = closed and whole
-        text = _less_newlines(raw[parameter.end() : stop])
-        findings, value = _read_value(text, parameter.end(), place, key, into.natural)
-        path = pointer(index, "arguments", key)
+        stop = _end_value(raw, parameter.end(), end, block)
+        value, findings = read_parameter(raw[parameter.end() : stop], parameter.end(), place.key(key), into.natural)
+        path = pointer(block.index, "arguments", key)
+        if block.arguments is not None and key in block.arguments:
+            findings = [Finding("json_syntax.duplicate_key", got=key, span=parameter.span())]
+            value = None
         into.findings += [Finding(f.kind, path, got=f.got, span=f.span, recovery=f.recovery) for f in findings]
-        if arguments is not None and key in arguments:
-            into.findings.append(Finding("json_syntax.duplicate_key", path, got=key, span=parameter.span()))
-            arguments = None
-        if arguments is not None:
-            arguments = None if value is None else {**arguments, key: value[0]}
+        if value is None or block.cut:
+            block.arguments = None
+        elif block.arguments is not None:
+            block.arguments[key] = value[0]
+    return block
+
+
+def _end_value(raw: str, start: int, end: int, block: _Function) -> int:
+    """Where a value ends; moves the block past its closing tag, or up to the next tag where it has none."""
+    close = _PARAMETER_END.search(raw, start, end)
+    following = _NEXT_TAG.search(raw, start, end)
+    opens = following is not None and following.group() in ("<parameter=", "<tool_call>")
+    if close and not (opens and following and following.start() < close.start()):
+        block.position = close.end()
+        return close.start()
+    block.closed = False
+    block.cut = following is None
+    block.position = following.start() if following else end
+    return block.position
+
+
+def _close_block(raw: str, block: _Function, end: int, opened: bool, into: Collector) -> int:
+    """Take the closing tags of a block and record the call; the offset after it."""
+    repair = "tag_repair" if block.name in into.tools and not block.cut else ""
+    position = block.position
     function_end = _FUNCTION_END.match(raw, position, end)
     position = function_end.end() if function_end else position
-    trailing = re.compile(r"\s*(?:</(?!tool_call>)\w+>\s*)*").match(raw, position, end)
-    if trailing and trailing.group().strip():
-        into.note("stray_close_tag", trailing.span(), repair)
-        position = trailing.end()
-    close = re.compile(r"\s*</tool_call>").match(raw, position, end)
+    if surplus := _SURPLUS_END.match(raw, position, end):
+        into.note("stray_close_tag", surplus.span(), repair)
+        position = surplus.end()
+    close = _BLOCK_END.match(raw, position, end)
     position = close.end() if close else position
-    if not (function_end and close and closed):
-        into.note("tag_unclosed", (found.start(), position), repair)
-    into.calls.append(Call(name, arguments, (found.start(), position)))
-    return position, bool(function_end and close and closed)
-
-
-def _parameter_end(raw: str, start: int, end: int) -> tuple[int, int, bool]:
-    """Where a value ends, the offset after its closing tag, and whether there is one."""
-    close = _PARAMETER_END.search(raw, start, end)
-    following = re.compile(r"<parameter=").search(raw, start, end)
-    if close and not (following and following.start() < close.start()):
-        return close.start(), close.end(), True
-    unclosed = _UNCLOSED_END.search(raw, start, end)
-    stop = unclosed.start() if unclosed else end
-    return stop, unclosed.end() if unclosed else end, False
-
-
-def _less_newlines(text: str) -> str:
-    text = text.removeprefix("\r\n") if text.startswith("\r\n") else text.removeprefix("\n")
-    return text.removesuffix("\r\n") if text.endswith("\r\n") else text.removesuffix("\n")
-
-
-def _read_value(
-    text: str, offset: int, place: Place | None, key: str, natural: bool
-) -> tuple[list[Finding], tuple[Json] | None]:
-    """The value of a parameter as a 1-tuple (None where it cannot be read without loss), and what is wrong with it."""
-    types = place.key(key).types() if place else set()
-    plain = decode_whole(text)
-    if not types or "string" in types:
-        null = "null" in types and text.strip() == "null"
-        keep = bool(types) or plain is None
-        return [], (None,) if null else (text,) if keep or plain is None else plain
-    if plain is not None:
-        return [], plain
-    payload = read_payload(text, 0, len(text), natural)
-    found = [
-        Finding(f.kind, got=f.got, span=(offset, offset + len(text)), recovery=f.recovery) for f in payload.findings
-    ]
-    # A bare word in the place of a scalar is text: the wrong type, not damaged JSON.
-    scalar = not types & {"object", "array"}
-    if scalar and any(finding.kind.removeprefix("json_syntax.") in _SCALAR_NOISE for finding in found):
-        return [], (text,)
-    if payload.readable and len(payload.values) == 1:
-        return found, (payload.values[0][0],)
-    return found, None
+    block.closed = block.closed and function_end is not None
+    if not block.closed or (opened and not close):
+        into.note("tag_unclosed", (block.start, position), repair)
+    into.calls.append(Call(block.name, block.arguments, (block.start, position)))
+    return position

@@ -15,6 +15,7 @@ from judges.verdicts import Error
 
 Span = tuple[int, int]
 EVIDENCE_LENGTH = 160
+MAX_ERRORS = 200  # kept of one answer, in the order of precedence
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,10 @@ def at(finding: Finding, span: Span) -> Finding:
 
 
 def as_errors(findings: Sequence[Finding]) -> list[Error]:
-    """The findings as they are recorded, in the order of precedence."""
+    """The findings as they are recorded, in the order of precedence, at most `MAX_ERRORS`."""
     return [
         Error(kind=f.kind, path=evidence(f.path), expected=_shown(f.expected), got=_shown(f.got), span=f.span)
-        for f in ordered(findings)
+        for f in ordered(findings)[:MAX_ERRORS]
     ]
 
 

@@ -8,8 +8,8 @@ from rapidfuzz.distance import Levenshtein
 
 
 def folded(name: str) -> str:
-    """A key or name without `_`, `-`, spaces and letter case."""
-    return name.replace("_", "").replace("-", "").replace(" ", "").casefold()
+    """A key or name without `_`, `-` and letter case."""
+    return name.replace("_", "").replace("-", "").casefold()
 
 
 def pair_keys(

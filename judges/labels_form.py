@@ -52,7 +52,7 @@ FORM_LABELS: tuple[Label, ...] = (
         f"A call looks like this: {_CALL}. Which order do you mean?",
         form="hermes",
     ),
-    _envelope("tag_missing", "The call lacks the dialect's tags, or its opening one.", _CALL, _CALL, "hermes"),
+    _envelope("tag_missing", "The call lacks the dialect's tags, or its opening one.", _CALL),
     _envelope("tag_wrong", "The call stands in other tags than the dialect's.", f"<tools>{_CALL}</tools>"),
     _envelope("tag_unclosed", "The closing tag never comes.", f"<tool_call>{_CALL}"),
     _envelope("tag_dup", "A tag is written twice.", f"<tool_call><tool_call>{_CALL}</tool_call>"),

@@ -14,7 +14,7 @@ from judges.call_shape import Call, Tools
 from judges.findings import Finding, at, pointer, spell
 from judges.schema import Place
 from judges.tool_names import name_class
-from judges.values import compare_object, cost
+from judges.values import compare_object, cost, equal
 
 _UNREADABLE = 1_000  # arguments that could not be read may be any
 _OTHER_NAME = {"tool_name_case": 100_000, "tool_name_polluted": 100_000}
@@ -89,7 +89,7 @@ def _assign(table: Sequence[Sequence[Pair]]) -> list[tuple[int, int]]:
 def _surplus(index: int, call: Call, calls: Sequence[Call], tools: Tools) -> list[Finding]:
     """A call that nobody wanted: a repetition of another one, or one too many (of a tool that may not exist)."""
     name = spell(call.name or "?")[1:-1]
-    twin = any(_same(call, other) for i, other in enumerate(calls[:_MAX_CALLS]) if i != index)
+    twin = index < _MAX_CALLS and any(_same(call, other) for i, other in enumerate(calls[:_MAX_CALLS]) if i != index)
     finding = Finding("duplicate_call" if twin else "extra_call", pointer(index), got=name, span=call.span)
     if call.name is None or call.name in tools:
         return [finding]
@@ -99,7 +99,7 @@ def _surplus(index: int, call: Call, calls: Sequence[Call], tools: Tools) -> lis
 def _same(call: Call, other: Call) -> bool:
     if call.name is None or call.arguments is None or other.arguments is None:
         return False
-    return call.name == other.name and call.arguments == other.arguments
+    return call.name == other.name and equal(call.arguments, other.arguments, _ANYTHING)
 
 
 def _spell_gold(wanted: GoldCall) -> str:

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 from evalsets.records import Json
 from judges.bare_words import SPECIAL_TOKEN
+from judges.damage import Deviation
 from judges.findings import Finding, Span, evidence
 from judges.json_reader import decode, skip
-from judges.damage import Deviation
 from judges.syntax import Diagnosis, diagnose, surplus_closer
 
 OPENING = "{[\"'“｛［"  # what a payload may start with
 GARBAGE_TOKENS = 3  # fewer JSON tokens than this before an unexplained damage are no JSON at all
 
+_MAX_OBJECTS = 20  # places in a tail where another object is looked for
 _FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\r?\n?")
 _CLOSERS_TAIL = re.compile(r"[\s}\],]*\Z")
 NEXT_VALUE = re.compile(r"[\s,;；]*(?=[{\[｛［])")
@@ -112,11 +113,11 @@ def _judge_row(values: Sequence[tuple[Json, Span]], findings: list[Finding]) -> 
     """Several values where one should be: objects in a row are calls in a row, anything else has no reading."""
     if len(values) < 2:
         return
+    alone = all(finding.kind != "text_around" for finding in findings)
     findings[:] = [finding for finding in findings if finding.kind != "text_around"]
-    prose = values[0][1][0]
     objects = all(isinstance(value, dict | list) for value, _ in values)
-    span = (prose, values[-1][1][1])
-    recovery = "objects_in_a_row" if objects else ""
+    span = (values[0][1][0], values[-1][1][1])
+    recovery = "objects_in_a_row" if objects and alone else ""
     findings.append(Finding("json_syntax.concatenated", got=f"{len(values)} values", span=span, recovery=recovery))
 
 
@@ -130,10 +131,22 @@ def _tail(raw: str, last: Span, end: int, count: int) -> Finding:
     early = surplus_closer(raw[last[0] : end], last[1] - last[0])
     if early:
         return syntax_finding(raw[last[0] : end], last[0], early)
-    recovery = "text_around" if count == 1 else ""
-    if SPECIAL_TOKEN.match(text.strip()):
-        return Finding("json_syntax.special_token", got=got, span=span, recovery=recovery)
-    return Finding("json_syntax.trailing_text", got=got, span=span, recovery=recovery)
+    recovery = "text_around" if count == 1 and not _holds_object(raw, last[1], end) else ""
+    kind = "special_token" if SPECIAL_TOKEN.match(text.strip()) else "trailing_text"
+    return Finding(f"json_syntax.{kind}", got=got, span=span, recovery=recovery)
+
+
+def _holds_object(raw: str, start: int, end: int) -> bool:
+    """Whether a stretch of text holds another object, which may be another payload."""
+    for _ in range(_MAX_OBJECTS):
+        start = raw.find("{", start, end)
+        if start < 0:
+            return False
+        found = decode(raw, start)
+        if found and found[1] <= end:
+            return True
+        start += 1
+    return True
 
 
 def _syntax_findings(text: str, base: int, diagnosis: Diagnosis) -> list[Finding]:

@@ -15,6 +15,8 @@ from judges.damage import Deviation, Stuck
 from judges.json_reader import MAX_DEPTH, NUMBER, number, skip
 from judges.strings_read import OPENERS, read_string
 
+MAX_DEVIATIONS = 2000
+
 _WORDS = {"true": True, "false": False, "null": None}
 _WORD = re.compile(r"(?:true|false|null)(?![\w])")
 _THOUSANDS = re.compile(r"-?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?(?=\s*(?:[}\],，｝]|\Z))")
@@ -45,10 +47,12 @@ class RelaxedReader:
     comma: int = 0
 
     def deviate(self, kind: str, start: int, end: int, lossless: bool = False) -> None:
-        """Record a deviation."""
+        """Record a deviation. Raises `Stuck` after too many."""
         if self.clean_tokens is None:
             self.clean_tokens = self.tokens
         self.found.append(Deviation(kind, start, end, lossless))
+        if len(self.found) > MAX_DEVIATIONS:
+            raise self._stuck("many", start)
 
     def value(self) -> Json:
         """The value at the current position. Raises `Stuck`."""

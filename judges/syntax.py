@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evalsets.records import Json
+from judges.damage import Deviation, Stuck, lossless
 from judges.edits import EDITS, Edit
 from judges.relaxed_reader import RelaxedReader
-from judges.damage import Deviation, Stuck, lossless
 
 _MAX_EDITS = 24  # of one kind
 _BUDGET = 300_000  # characters read while searching; beyond it a text counts as unexplained
@@ -74,6 +74,8 @@ def _search(text: str, first: _Attempt) -> _Attempt | None:
     """The attempt with the fewest kinds of damage, then the fewest edits; the order of `EDITS` breaks ties."""
     budget = _BUDGET
     best: _Attempt | None = None
+    if first.stuck is None or first.stuck.state in ("depth", "many"):
+        return None
     for edit in EDITS:
         current, seen = first, 0
         while current.stuck is not None and seen < _MAX_EDITS and budget > 0:

@@ -42,6 +42,9 @@ class Profile(Params):
             for name in names:
                 if name not in self.variants:
                     raise ValueError(f"{key}: unknown variant {name!r}; allowed: {known}")
+        for name in self.compared:
+            if name not in self.runs:
+                raise ValueError(f"compared: unknown run {name!r}; allowed: {', '.join(self.runs)}")
         for name, scene in self.policy.scenes.items():
             for gate in scene.gates:
                 if gate.suite not in self.suites:
@@ -84,7 +87,8 @@ def _derive_runs(settings: dict[str, Any]) -> None:
         baseline = policy.get("baseline")
         runs: dict[str, Any] = {name: {"variant": name, "order_seed": 1} for name in variants}
         settings.setdefault("runs", runs | {AGAIN: {"variant": baseline, "order_seed": 2}})
-        settings.setdefault("compared", [name for name in settings["runs"] if name != baseline])
+        if isinstance(settings["runs"], dict):
+            settings.setdefault("compared", [name for name in settings["runs"] if name != baseline])
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from jinja2 import TemplateError
 from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import Tokenizer
@@ -22,23 +23,31 @@ class ChatTemplate:
     """A checkpoint's tokenizer and chat template.
 
     The template is `chat_template.jinja`, or the `chat_template` of `tokenizer_config.json` where older checkpoints
-    keep it. Raises `RecipeError` for a folder that has none.
+    keep it. Raises `RecipeError` for a folder that lacks one of them.
     """
 
     def __init__(self, checkpoint: Path) -> None:
+        if not (checkpoint / "tokenizer.json").exists():
+            raise RecipeError(f"{checkpoint}: no tokenizer.json; save a fast tokenizer there")
         self._tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
         # Block trimming, sandbox and `tojson` as transformers sets them: key order kept, no ASCII escapes.
         environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
-        environment.filters["tojson"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
+        environment.filters["tojson"] = _tojson
         environment.globals["raise_exception"] = _refuse
         source = _template_text(checkpoint)
         self.sha256 = hashlib.sha256(source.encode()).hexdigest()
         self._template = environment.from_string(source)
 
     def text(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, answer: bool = True) -> str:
-        """The prompt's text. `answer` ends it where the assistant's answer begins."""
+        """The prompt's text. `answer` ends it where the assistant's answer begins.
+
+        Raises `ValueError` where the template cannot render the conversation, or refuses to.
+        """
         parsed = [_with_parsed_arguments(message) for message in messages]
-        return self._template.render(messages=parsed, tools=tools or None, add_generation_prompt=answer)
+        try:
+            return self._template.render(messages=parsed, tools=tools or None, add_generation_prompt=answer)
+        except (TemplateError, TypeError) as error:
+            raise ValueError(f"the chat template cannot render this conversation: {error}") from None
 
     def ids(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, answer: bool = True) -> list[int]:
         """The prompt's token ids, special tokens of the template recognised and none added."""
@@ -58,11 +67,21 @@ def _template_text(checkpoint: Path) -> str:
     path = checkpoint / "chat_template.jinja"
     if path.exists():
         return path.read_text("utf-8")
-    config = json.loads((checkpoint / "tokenizer_config.json").read_text("utf-8"))
-    template = config.get("chat_template")
+    config = checkpoint / "tokenizer_config.json"
+    template = json.loads(config.read_text("utf-8")).get("chat_template") if config.exists() else None
     if not isinstance(template, str):
         raise RecipeError(f"{checkpoint}: no chat template; save one there as chat_template.jinja")
     return template
+
+
+def _tojson(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
 def _with_parsed_arguments(message: dict[str, Any]) -> dict[str, Any]:

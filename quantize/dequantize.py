@@ -10,7 +10,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from filelock import FileLock
+from quantize.alone import alone
 
 KEPT = ("lm_head", "model.embed_tokens", "re:.*norm$")
 
@@ -19,8 +19,7 @@ def dequantize(checkpoint: Path, target: Path) -> None:
     """Write `checkpoint` dequantized to `target` by one rename; a `target` that is there is whole and is kept."""
     from compressed_tensors.entrypoints.convert import CompressedTensorsDequantizer, convert_checkpoint
 
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(target.with_suffix(".lock")):
+    with alone(target.with_suffix(".lock"), "dequantizing this checkpoint"):
         if target.exists():
             return
         staging = target.with_suffix(".staging")

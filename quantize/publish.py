@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
+from quantize.alone import alone
 from quantize.backends.report import BackendReport
 from quantize.calibration import Row, read_rows
-from quantize.manifest import MANIFEST, Manifest, file_digests, weights_digest
+from quantize.manifest import MANIFEST, Manifest, file_digests, load_manifest, weights_digest
 from quantize.recipe import Recipe, RecipeError, load_recipe
 from quantize.sources import Source
 from quantize.verify import verify
@@ -62,45 +61,65 @@ def publish(order: Order, target: Path, scratch: Path) -> Manifest:
     and after it when the result is not as the recipe says.
     """
     recipe, recipe_sha256 = load_recipe(order.recipe)
-    scratch.mkdir(parents=True, exist_ok=True)
-    with FileLock(scratch / "lock"):
+    rows, calibration_sha256 = read_rows(order.calibration) if recipe.awq else ([], None)
+    with alone(scratch / "lock", "making this checkpoint") as waited:
+        if waited and (made := _made_meanwhile(target, order, recipe_sha256, calibration_sha256)):
+            return made
         staging = scratch / "staging"
         if staging.exists():
             shutil.rmtree(staging)
         staging.mkdir()
         _require_disk(order.base, staging)
-        rows, calibration_sha256 = read_rows(order.calibration) if recipe.awq else ([], None)
         started = time.monotonic()
         report = backend(recipe.backend)(order.base, recipe, rows, staging)
         _require_few_skips(report, recipe, order.recipe)
         _restore_side_files(order.base, staging)
         verify(order.base, staging, recipe)
-        files = file_digests(staging)
-        manifest = Manifest(
-            variant=order.variant,
-            backend=recipe.backend,
-            base_repo=order.source.repo,
-            base_revision=order.source.revision,
-            base_digest=order.source.digest,
-            recipe=order.recipe.read_text("utf-8"),
-            recipe_sha256=recipe_sha256,
-            calibration_sha256=calibration_sha256,
-            weight_bits=recipe.weight_bits,
-            activation_bits=recipe.activation_bits,
-            scheme=recipe.scheme,
-            versions=report.versions,
-            device=report.device,
-            warnings=report.warnings,
-            skipped_mappings=report.skipped_mappings,
-            awq_error=report.awq_error,
-            files=files,
-            weights_digest=weights_digest(files),
-            weight_bytes=sum((staging / name).stat().st_size for name in files if name.endswith(".safetensors")),
-            wall_s=round(time.monotonic() - started, 1),
-        )
+        wall_s = round(time.monotonic() - started, 1)
+        manifest = _manifest(order, (recipe, recipe_sha256, calibration_sha256), report, staging, wall_s)
         (staging / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", "utf-8")
         _replace(staging, target)
     return manifest
+
+
+def _manifest(
+    order: Order, recipe: tuple[Recipe, str, str | None], report: BackendReport, staging: Path, wall_s: float
+) -> Manifest:
+    how, recipe_sha256, calibration_sha256 = recipe
+    files = file_digests(staging)
+    return Manifest(
+        variant=order.variant,
+        backend=how.backend,
+        base_repo=order.source.repo,
+        base_revision=order.source.revision,
+        base_digest=order.source.digest,
+        recipe=order.recipe.read_text("utf-8"),
+        recipe_sha256=recipe_sha256,
+        calibration_sha256=calibration_sha256,
+        weight_bits=how.weight_bits,
+        activation_bits=how.activation_bits,
+        scheme=how.scheme,
+        versions=report.versions,
+        device=report.device,
+        warnings=report.warnings,
+        skipped_mappings=report.skipped_mappings,
+        awq_error=report.awq_error,
+        files=files,
+        weights_digest=weights_digest(files),
+        weight_bytes=sum((staging / name).stat().st_size for name in files if name.endswith(".safetensors")),
+        wall_s=wall_s,
+    )
+
+
+def _made_meanwhile(target: Path, order: Order, recipe_sha256: str, calibration_sha256: str | None) -> Manifest | None:
+    # What DVC wants made anew it removes first, so a checkpoint that is there was put there while this one waited.
+    if not (target / MANIFEST).exists():
+        return None
+    manifest = load_manifest(target / MANIFEST)
+    same = (manifest.base_digest, manifest.recipe_sha256, manifest.calibration_sha256)
+    if same == (order.source.digest, recipe_sha256, calibration_sha256) and manifest.files == file_digests(target):
+        return manifest
+    return None
 
 
 def _replace(staging: Path, target: Path) -> None:

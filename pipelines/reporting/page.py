@@ -6,13 +6,17 @@ from collections.abc import Sequence
 
 from pipelines.reporting.answers import noise, transitions
 from pipelines.reporting.format_tables import fragility, length
-from pipelines.reporting.loss_cards import Pile, piles
+from pipelines.reporting.loss_cards import MAX_CARDS, Pile, piles
 from pipelines.reporting.material import Material
 from pipelines.reporting.provenance import executions, provenance
 from pipelines.reporting.text import LEGEND, inline, joined
 from pipelines.reporting.verdict_tables import gates, scenes, title
 
 MAX_BYTES = 60_000
+INTRODUCTION = (
+    "Items that the baseline had right and the candidate has wrong: must-pass items first, then by the precedence of "
+    f"the label, up to {MAX_CARDS} a candidate and suite and as many as this page has room for. {LEGEND}"
+)
 COUNT_GROWTH = 4  # bytes that a pile's line of counts may grow by when cards are dealt
 
 
@@ -50,14 +54,14 @@ def _cards(found: Sequence[Pile], taken: Sequence[int]) -> str:
         joined(f"### {inline(pile.run)} on {pile.suite}", _count(pile, count), *pile.cards[:count])
         for pile, count in zip(found, taken, strict=True)
     ]
-    return joined("## Loss cards", "Must-pass items first, then by the precedence of the label. " + LEGEND, *parts)
+    return joined("## Loss cards", INTRODUCTION, *parts)
 
 
 def _count(pile: Pile, count: int) -> str:
     if pile.losses == 0:
         return "No item was lost."
     left_out = pile.losses - count
-    return f"{pile.losses} lost, {count} shown" + (f", {left_out} left out for size." if left_out else ".")
+    return f"{pile.losses} lost, {count} shown" + (f", {left_out} left out." if left_out else ".")
 
 
 def _size(text: str) -> int:

@@ -102,7 +102,9 @@ def _gate(gate: Gate, suite_sizes: Mapping[Suite, int]) -> list[str]:
         case MustPass():
             return [f"must_pass on {gate.suite}: no must-pass item newly lost"]
         case BaselineFloor():
-            return [f"baseline_floor on {gate.suite}, {gate.verdict}: at least {100 * gate.min_accuracy:g} % of {n} right"]
+            return [
+                f"baseline_floor on {gate.suite}, {gate.verdict}: at least {100 * gate.min_accuracy:g} % of {n} right"
+            ]
 
 
 def _noninferiority_lines(gate: NonInferiority, n: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from evalsets.records import InputError
 from judges.taxonomy import family
 from registry.evidence import NewLoss, SuiteComparison
 from registry.gate.decision import GateResult, Outcome
@@ -89,4 +90,8 @@ def baseline_floor(gate: BaselineFloor, baseline: str, comparison: SuiteComparis
 
 
 def _of_families(gate: NewLosses, comparison: SuiteComparison) -> list[NewLoss]:
-    return [loss for loss in comparison.new_losses if family(loss.label) in gate.families]
+    """The new losses that count. Raises `InputError` for a label the taxonomy does not have."""
+    try:
+        return [loss for loss in comparison.new_losses if family(loss.label) in gate.families]
+    except KeyError as unknown:
+        raise InputError(f"comparison on {comparison.suite}: {unknown} is no label of an error; judge again") from None

@@ -84,10 +84,10 @@ def version_description(variant: str, bundle: Bundle) -> str:
 
 
 def _scene_rows(variant: str, scene: SceneDecision, baseline: str) -> list[str]:
-    chosen = " (chosen)" if scene.chosen == variant else ""
+    chosen = scene.chosen == variant
     verdict = _verdict_of(variant, scene)
-    name, word = markdown(scene.scene), f"{_verdict_word(variant, scene, baseline)}{chosen}"
-    why = verdict.reason if verdict else scene.reason
+    name, word = markdown(scene.scene), _verdict_word(variant, scene, baseline) + (" (chosen)" if chosen else "")
+    why = verdict.reason if verdict else scene.reason if chosen else ""
     rows = [row([name, f"**{word}**", *[""] * 6, markdown(why)])]
     for gate in verdict.gates if verdict else []:
         rows.append(row([name, gate.outcome, *_gate_cells(gate), markdown(gate.reason)]))

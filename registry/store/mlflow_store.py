@@ -155,7 +155,8 @@ class _Client:
     """MLflow's client, with telemetry off and its errors as `RegistryError`."""
 
     def __init__(self, uri: str) -> None:
-        os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"  # read when MLflow is imported
+        # Set before the import, which reads them: no usage statistics, no links on standard output.
+        os.environ |= {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true"}
         from mlflow import MlflowClient
         from mlflow.exceptions import MlflowException
         from sqlalchemy.exc import SQLAlchemyError

@@ -84,6 +84,12 @@ class Bench:
         """The last user messages of every request so far, in the order of their arrival."""
         return [json.loads(line) for line in self.seen.read_text().splitlines()] if self.seen.exists() else []
 
+    def edit_row(self, name: str, **changes: Any) -> None:
+        """Change keys of a suite's first item."""
+        first, *others = (self.folder / name).read_text().splitlines()
+        row = json.dumps(json.loads(first) | changes)
+        (self.folder / name).write_text("\n".join([row, *others]) + "\n")
+
     def settings(self) -> dict[str, Any]:
         """The settings of params.yaml as they stand."""
         engine = {
@@ -111,7 +117,10 @@ class Bench:
             "toolsets": "toolsets.json",
             "engine": engine | self.engine,
             "sampling": SAMPLING,
-            "runs": {"bf16": {"variant": "bf16", "order_seed": 1}, "baseline-again": {"variant": "bf16", "order_seed": 2}},
+            "runs": {
+                "bf16": {"variant": "bf16", "order_seed": 1},
+                "baseline-again": {"variant": "bf16", "order_seed": 2},
+            },
             "compared": ["baseline-again"],
         }
 

@@ -111,7 +111,9 @@ class FakeEngine:
         return web.Response(status=200 if self._healthy else 503)
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        return web.Response(text="# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig\n" + CACHE_INFO)
+        return web.Response(
+            text="# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig\n" + CACHE_INFO
+        )
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         if self._keys and request.headers.get("Authorization") not in [f"Bearer {key}" for key in self._keys]:
@@ -149,7 +151,9 @@ class FakeEngine:
     def _completion(self, body: dict[str, Any], step: Step) -> dict[str, Any]:
         prompt = self._template.ids(body["messages"], body.get("tools"))
         ids = self._tokenizer.encode(step.text, add_special_tokens=False).ids[: body["max_tokens"]]
-        calls = [{"id": f"call-{n}", "type": "function", "function": c.model_dump()} for n, c in enumerate(step.tool_calls)]
+        calls = [
+            {"id": f"call-{n}", "type": "function", "function": c.model_dump()} for n, c in enumerate(step.tool_calls)
+        ]
         message = {"role": "assistant", "content": None if calls else step.text, "tool_calls": calls}
         return {
             "id": "chatcmpl-1",

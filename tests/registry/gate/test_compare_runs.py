@@ -61,7 +61,7 @@ def test_unjudged_items_are_losses_in_the_sensitivity_line_only() -> None:
     assert (result.pessimistic.n, result.pessimistic.losses) == (20, 3)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(1, 60), st.data())
 def test_every_item_is_counted_once(n: int, data: st.DataObject) -> None:
     losses = data.draw(st.integers(0, n - n // 5))

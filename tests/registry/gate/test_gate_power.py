@@ -25,6 +25,7 @@ from registry.gate.power import (
     pass_probability,
     power,
 )
+from registry.gate.tango import bounds
 from tests.registry.gate.evidence_builders import table
 
 DOC = Path(__file__).parents[3] / "docs" / "gate.md"
@@ -73,6 +74,13 @@ def test_a_gate_that_no_table_passes_has_no_critical_count() -> None:
     assert critical_losses(180, 0.0149, 0.05, np.array([0])).tolist() == [0]
 
 
+def test_a_margin_that_no_table_fails_has_no_fewest_count() -> None:
+    assert losses_that_fail(10, 1.0, 0.05, 0) is None
+    fewest = losses_that_fail(10, 0.5, 0.05, 0)
+    assert fewest is not None
+    assert bounds(fewest, 0, 10, 0.05)[1] < -0.5 <= bounds(fewest - 1, 0, 10, 0.05)[1]
+
+
 @pytest.mark.parametrize(("n", "margin", "alpha"), list(product([20, 61, 180], [0.01, 0.04, 0.3], [0.025, 0.1])))
 def test_more_gains_never_lower_the_critical_count(n: int, margin: float, alpha: float) -> None:
     allowed = critical_losses(n, margin, alpha, np.arange(n + 1))
@@ -81,7 +89,7 @@ def test_more_gains_never_lower_the_critical_count(n: int, margin: float, alpha:
     assert (steps >= 0).all()
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_a_further_loss_never_helps_and_a_further_gain_never_harms(data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 400))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evalsets.records import InputError
 from registry.evidence import PairedTable
 from registry.gate.hard_rules import baseline_floor, most_new_losses
 from registry.gate.policy import BaselineFloor, NewLosses
@@ -61,6 +62,12 @@ def test_new_losses_names_the_items_and_the_noise() -> None:
         "at most 1 allowed where the baseline asked again has 1"
     )
     assert (result.losses, result.losses_that_pass, result.losses_that_fail) == (2, 1, 2)
+
+
+def test_a_label_that_there_is_not_is_refused() -> None:
+    candidate = candidate_verdicts("tools", 50, 1, labels=["float_drfit"])
+    with pytest.raises(InputError, match="comparison on tools: 'float_drfit' is no label of an error"):
+        decided(tools_policy(rule(["numbers"], 0)), candidate)
 
 
 @pytest.mark.parametrize(

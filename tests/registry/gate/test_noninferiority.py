@@ -110,6 +110,7 @@ NOISE = [
     ("again is INCONCLUSIVE: a plain FAIL stands", (60, 0), (5, 2), None),
     ("noise near the candidate's disagreement", (4, 4), (3, 4), "with itself on 7 items, the candidate on 8"),
     ("noise near a FAIL's disagreement", (16, 0), (6, 6), "nothing can be blamed on quantization"),
+    ("noise below a disagreement that is mostly gains", (3, 20), (3, 4), None),
     ("noise far below a FAIL's disagreement", (40, 0), (3, 4), None),
 ]
 

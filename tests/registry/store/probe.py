@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pipelines.layout import Layout
 from registry.gate.decision import Outcome
 from registry.store.apply import Target, promote
+from registry.store.bundle import Bundle
 from registry.store.load import load_bundle
 from registry.store.mlflow_store import Store
 from registry.store.promotion import Promotion
@@ -84,6 +86,12 @@ def make_run(folder: Path, verdicts: Verdicts = FP8, **settings: Any) -> FakeRun
 def make_small(folder: Path, outcome: Outcome = "PASS", **settings: Any) -> FakeRun:
     """A run with one scene and one candidate, fp8."""
     return make_run(folder, {"qa": [("fp8", outcome), ("bf16", "PASS")]}, variants=["bf16", "fp8"], **settings)
+
+
+def bundle_of(run: FakeRun) -> Bundle:
+    """A run's evidence with one artifact, to be quick: what holds between two of them holds before the last."""
+    bundle = load_bundle(run.layout.root)
+    return replace(bundle, artifacts={"decision.json": bundle.artifacts["decision.json"]})
 
 
 def target(store: Store, run: FakeRun) -> Target:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from registry.store.apply import apply, promote
-from registry.store.bundle import Bundle
-from registry.store.load import load_bundle
 from registry.store.mlflow_store import Store
 from registry.store.plan import plan
 from tests.registry.store.fake_run import FakeRun
 from tests.registry.store.probe import (
     MODEL,
+    bundle_of,
     copy_database,
     journal,
     make_small,
@@ -25,12 +23,6 @@ from tests.registry.store.probe import (
     unwatch,
     watch,
 )
-
-
-def bundle_of(run: FakeRun) -> Bundle:
-    """A run's evidence with one artifact: a crash between two of them is like a crash before the last."""
-    bundle = load_bundle(run.layout.root)
-    return replace(bundle, artifacts={"decision.json": bundle.artifacts["decision.json"]})
 
 
 def check_crashes(store: Store, database: Path, folder: Path, run: FakeRun) -> list[str]:

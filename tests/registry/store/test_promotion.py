@@ -199,3 +199,16 @@ def test_an_alias_on_a_foreign_version_is_not_taken(store: Store, tmp_path: Path
     store.set_alias(MODEL, "qa", 1)
     with pytest.raises(InputError, match=r"alias qa of qwen-test holds version 1, which is not what"):
         promoted(store, make_small(tmp_path))
+
+
+def test_a_second_promoter_of_this_host_is_told_and_waits(store: Store, database: Path) -> None:
+    said: list[str] = []
+    at_work = store.lock(said.append)
+    at_work.__enter__()
+
+    def finish(message: str) -> None:
+        said.append(message)
+        at_work.__exit__(None, None, None)
+
+    with Store(f"sqlite:///{database}").lock(finish):
+        assert said == [f"another promotion is at work (lock {database}-lock); waiting for it"]

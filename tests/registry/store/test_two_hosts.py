@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
 
 from evalsets.records import InputError
 from registry.store.apply import promote
-from registry.store.load import load_bundle
-from registry.store.mlflow_store import Store
-from tests.registry.store.probe import MODEL, At, copy_database, journal, make_small, promoted, target, unwatch, watch
+from registry.store.mlflow_store import Store, StoredVersion
+from tests.registry.store.probe import (
+    MODEL,
+    At,
+    bundle_of,
+    copy_database,
+    journal,
+    make_small,
+    promoted,
+    target,
+    unwatch,
+    watch,
+)
 
-CONTESTED = {"create_model_version", "create_run", "set_registered_model_alias", "set_terminated"}
+CONTESTED = {"create_model_version", "create_run", "set_registered_model_alias"}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +49,7 @@ def check_one_state(store: Store) -> None:
 
 def test_a_second_promoter_behind_any_write(store: Store, elsewhere: Store, database: Path, tmp_path: Path) -> None:
     first, second = make_small(tmp_path / "1"), make_small(tmp_path / "2", "FAIL")
-    bundle, other = load_bundle(first.layout.root), load_bundle(second.layout.root)
+    bundle, other = bundle_of(first), bundle_of(second)
     copy_database(database, tmp_path / "empty.db")
     names = watch(store).writes
     promote(bundle, target(store, first))
@@ -75,4 +86,20 @@ def test_a_second_promoter_between_the_journal_and_the_alias(
     monkeypatch.setattr(store, "set_alias", late)
     promotion = promoted(store, make_small(tmp_path / "1"))
     assert promotion.scenes["qa"].variant == "bf16"
+    check_one_state(store)
+
+
+def test_a_second_promoter_between_the_search_for_a_version_and_its_creation(
+    store: Store, elsewhere: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_small(tmp_path)
+    create_version = store.create_version
+
+    def late(*args: Any) -> StoredVersion:
+        monkeypatch.undo()
+        promoted(elsewhere, run)
+        return create_version(*args)
+
+    monkeypatch.setattr(store, "create_version", late)
+    assert promoted(store, run) == promoted(elsewhere, run)
     check_one_state(store)
