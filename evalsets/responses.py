@@ -24,6 +24,13 @@ class Retry(Record):
     waited_s: float
 
 
+class Logprobs(Record):
+    """The chosen tokens' log-probabilities of one answer, kept beside the answers, not in them."""
+
+    item_id: str
+    logprobs: list[float]
+
+
 class Response(Record):
     """One answer. `status: infra` means that no answer was had (`error` says why): never a wrong answer.
 

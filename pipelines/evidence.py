@@ -1,6 +1,7 @@
 """Copy a run's small records to `evidence/<profile>/`: what README, tests and reviewers read.
 
-`make evidence` does this after a run that is worth keeping. Weights stay behind; log-probabilities are left out.
+`make evidence` does this after a run that is worth keeping. Weights and log-probabilities stay behind; everything that
+is copied is copied byte for byte, so that every digest still holds.
 """
 
 from __future__ import annotations
@@ -8,8 +9,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from evalsets.records import InputError, read_rows, write_rows
-from evalsets.responses import Response
+from evalsets.records import InputError
 from pipelines.layout import Layout
 from pipelines.params import PARAMS
 from pipelines.profiles import Profile, load_profile
@@ -32,13 +32,9 @@ def collect(profile: Profile) -> Path:
     for run in profile.runs:
         files += [layout.engine(run), layout.metrics(run)]
         files += [layout.verdicts(run, suite) for suite in profile.suites]
+        files += [layout.responses(run, suite) for suite in profile.suites]
     for path in files:
         _copy(path, target / path.relative_to(layout.root))
-    for run in profile.runs:
-        for suite in profile.suites:
-            path = layout.responses(run, suite)
-            rows = [row.model_copy(update={"logprobs": None}) for row in read_rows(path, Response)]
-            write_rows(target / path.relative_to(layout.root), rows)
     _copy(Path("dvc.lock"), target / "dvc.lock")
     _copy(PARAMS, target / "params.yaml")
     return target

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from evalsets.records import InputError, file_sha256, write_record, write_rows
+from evalsets.responses import Logprobs
 from pipelines.engine.served import served_folder
 from pipelines.engine.session import answers, prepare
 from pipelines.layout import Layout
@@ -14,7 +15,7 @@ from quantize.manifest import load_manifest
 
 
 def generate(params: Params, run: str) -> None:
-    """Write `responses/<run>/<suite>.jsonl` (one row per item, in file order) and `engine/<run>.json`."""
+    """Write a run's responses and their log-probabilities, a row per item in file order, and its engine record."""
     if run not in params.runs:
         raise InputError(f"--run {run}: unknown; allowed: {', '.join(params.runs)}")
     layout = Layout.of(params.profile)
@@ -23,7 +24,9 @@ def generate(params: Params, run: str) -> None:
     served = served_folder(layout.checkpoint(variant), manifest, params.engine.device)
     rows, record = answers(prepare(params, run, manifest, served))
     for suite, responses in rows.items():
-        write_rows(layout.responses(run, suite), responses)
+        write_rows(layout.responses(run, suite), (row.model_copy(update={"logprobs": None}) for row in responses))
+        chosen = [Logprobs(item_id=row.item_id, logprobs=row.logprobs or []) for row in responses]
+        write_rows(layout.logprobs(run, suite), chosen)
         failed = sum(response.status == "infra" for response in responses)
         print(f"{run} {suite}: {len(responses)} items, {failed} without an answer")
     digests = {suite: file_sha256(layout.responses(run, suite)) for suite in rows}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
-from evalsets.items import QaItem, Suite, ToolItem, Toolset
+from evalsets.items import Item, QaItem, ToolItem, Toolset
 from evalsets.load import load_suite, load_toolsets
 from evalsets.records import InputError, read_rows, unique_by_id, write_record, write_rows
 from evalsets.responses import Response
 from judges.calls import judge_call
-from judges.metrics import metrics
+from judges.metrics import summarise
 from judges.qa import judge_answer
 from judges.verdicts import Verdict
 from pipelines.layout import Layout
@@ -23,22 +24,25 @@ def judge(params: Params, run: str) -> None:
     if run not in params.runs:
         raise InputError(f"--run {run}: unknown; allowed: {', '.join(params.runs)}")
     layout = Layout.of(params.profile)
-    verdicts = {suite: judge_suite(params, suite, layout.responses(run, suite)) for suite in params.suites}
-    for suite, rows in verdicts.items():
-        write_rows(layout.verdicts(run, suite), rows)
-    write_record(layout.metrics(run), metrics(verdicts))
-
-
-def judge_suite(params: Params, suite: Suite, responses: Path) -> list[Verdict]:
-    """The verdicts on a file of responses, in the suite's order. Raises `InputError` unless ids match exactly."""
-    settings = params.suites[suite]
-    items = load_suite(Path(settings.path), suite, settings.take)
-    rows = unique_by_id(read_rows(responses, Response), "item_id", str(responses))
-    wrong = sorted(rows.keys() ^ {item.id for item in items})
-    if wrong:
-        raise InputError(f"{responses}: ids differ from {settings.path}: {', '.join(wrong[:20])}; run generate again")
     toolsets = load_toolsets(Path(params.toolsets))
-    return [_verdict(params, item, rows[item.id], toolsets) for item in items]
+    items: dict[str, Item] = {}
+    verdicts: list[Verdict] = []
+    for suite, settings in params.suites.items():
+        asked = load_suite(Path(settings.path), suite, settings.take)
+        answered = _by_item(layout.responses(run, suite), asked)
+        rows = [_verdict(params, item, answered[item.id], toolsets) for item in asked]
+        write_rows(layout.verdicts(run, suite), rows)
+        items |= {item.id: item for item in asked}
+        verdicts += rows
+    write_record(layout.metrics(run), summarise(verdicts, items))
+
+
+def _by_item(path: Path, asked: Sequence[Item]) -> dict[str, Response]:
+    answered = unique_by_id(read_rows(path, Response), "item_id", str(path))
+    wrong = sorted(answered.keys() ^ {item.id for item in asked})
+    if wrong:
+        raise InputError(f"{path}: ids differ from the suite's: {', '.join(wrong[:20])}; run generate again")
+    return answered
 
 
 def _verdict(params: Params, item: QaItem | ToolItem, response: Response, toolsets: dict[str, Toolset]) -> Verdict:

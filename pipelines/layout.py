@@ -52,6 +52,9 @@ class Layout:
     def responses(self, run: str, suite: str) -> Path:
         return self.root / "responses" / run / f"{suite}.jsonl"
 
+    def logprobs(self, run: str, suite: str) -> Path:
+        return self.root / "responses" / run / f"{suite}.logprobs.jsonl"
+
     def engine(self, run: str) -> Path:
         return self.root / "engine" / f"{run}.json"
 

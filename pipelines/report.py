@@ -13,7 +13,6 @@ from evalsets.items import QaItem, Suite, ToolItem
 from evalsets.load import load_suite, load_toolsets
 from evalsets.records import InputError, digest, file_sha256, read_record, read_rows, unique_by_id, write_atomic
 from evalsets.responses import Response
-from judges.metrics import Metrics
 from judges.verdicts import Verdict
 from pipelines.layout import Layout
 from pipelines.params import PARAMS
@@ -50,7 +49,6 @@ def _material(profile: Profile) -> Material:
     return Material(
         profile=profile,
         bundle=bundle,
-        metrics={run: read_record(layout.metrics(run), Metrics) for run in profile.runs},
         items=items,
         toolsets=load_toolsets(Path(profile.toolsets)),
         verdicts={run: {suite: _verdicts(layout, run, suite) for suite in items} for run in profile.runs},

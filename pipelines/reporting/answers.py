@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipelines.reporting.material import Material
 from pipelines.reporting.text import inline, joined, percent, table
-from registry.evidence import Comparison, SuiteComparison, Transition
+from registry.evidence import SuiteComparison, Transition
 
 RIGHT = "ok"
 MAX_TRANSITIONS = 40
@@ -14,7 +14,7 @@ MAX_NAMED = 20
 def transitions(material: Material) -> str:
     """Per candidate and suite: how many items went from which label to which."""
     tables = [
-        joined(f"### {inline(run)} on {suite}", _transition_table(result.transitions))
+        joined(f"### {inline(run)} on {suite}", _transition_table(result.transitions), _unjudged(result))
         for run, comparison in material.candidates.items()
         for suite, result in comparison.suites.items()
     ]
@@ -58,6 +58,10 @@ def _transition_table(changes: list[Transition]) -> str:
     if rest:
         rows.append([f"{len(rest)} more kinds", "", str(sum(change.count for change in rest)), ""])
     return table(["baseline", "candidate", "items", "kind"], rows)
+
+
+def _unjudged(result: SuiteComparison) -> str:
+    return f"Not judged, and in no table: {_named(result.unjudged)}." if result.unjudged else ""
 
 
 def _kind(change: Transition) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from os.path import commonprefix
 
 from pipelines.reporting.text import CLOSE, OPEN, fenced, said_cut, spelled, window
 
@@ -29,7 +29,7 @@ class Shown:
 
 def side_by_side(baseline: str, candidate: str) -> Shown:
     """Both answers from the same offset on, the candidate's with the differing spans marked."""
-    first = len(commonprefix([baseline, candidate]))
+    first = _common(baseline, candidate)
     start = max(0, first - LEAD) if first > ANSWER_LIMIT - LEAD else 0
     spans = differing(baseline[start : start + COMPARED], candidate[start : start + COMPARED])
     return Shown(
@@ -47,8 +47,8 @@ def differing(baseline: str, candidate: str) -> list[Span]:
     if baseline == candidate:
         return []
     old, new = UNIT.findall(baseline), UNIT.findall(candidate)
-    head = len(commonprefix([old, new]))
-    tail = len(commonprefix([old[head:][::-1], new[head:][::-1]]))
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
     old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
     offsets = [0]
     for unit in new:
@@ -61,6 +61,12 @@ def differing(baseline: str, candidate: str) -> list[Span]:
         for kind, _, _, first, last in matcher.get_opcodes()
         if kind != "equal"
     ]
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many elements two sequences share at their beginning."""
+    unequal = (index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(unequal, min(len(one), len(other)))
 
 
 def _fence(text: str, start: int, spans: list[Span]) -> str:

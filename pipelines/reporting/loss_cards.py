@@ -68,7 +68,9 @@ def findings(verdict: Verdict) -> str:
     lines = []
     for error in verdict.errors[:MAX_FINDINGS]:
         where = f" at {error.path}" if error.path else ""
-        seen = [f"{word} {text}" for word, text in (("expected", error.expected), ("got", error.got)) if text is not None]
+        seen = [
+            f"{word} {text}" for word, text in (("expected", error.expected), ("got", error.got)) if text is not None
+        ]
         lines.append(f"{error.kind}{where}{': ' if seen else ''}{', '.join(seen)}")
     if len(verdict.errors) > MAX_FINDINGS:
         lines.append(f"and {len(verdict.errors) - MAX_FINDINGS} more")
@@ -83,7 +85,9 @@ def _card(material: Material, run: str, suite: Suite, loss: NewLoss) -> str:
         answers[material.decision.baseline][suite][loss.item_id].raw, answers[run][suite][loss.item_id].raw
     )
     marks = ", **must pass**" if loss.must_pass else ""
-    tolerated = f"Right after lossless recovery: {inline(', '.join(verdict.recoveries))}." if verdict.tolerant_ok else ""
+    tolerated = (
+        f"Right after lossless recovery: {inline(', '.join(verdict.recoveries))}." if verdict.tolerant_ok else ""
+    )
     return joined(
         f"#### {inline(loss.item_id)}: {inline(loss.label)}{marks}",
         tolerated,

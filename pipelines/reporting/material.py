@@ -25,7 +25,6 @@ class Material:
 
     profile: Profile
     bundle: Bundle
-    metrics: Mapping[str, Metrics]
     items: Mapping[Suite, Mapping[str, QaItem | ToolItem]]
     toolsets: Mapping[str, Toolset]
     verdicts: Mapping[str, Mapping[Suite, Mapping[str, Verdict]]]
@@ -39,6 +38,16 @@ class Material:
     def baseline(self) -> EngineRecord:
         """How the baseline was served."""
         return self.bundle.engines[self.decision.baseline]
+
+    @property
+    def engines(self) -> dict[str, EngineRecord]:
+        """How every run was served, in the profile's order of runs."""
+        return {run: self.bundle.engines[run] for run in self.profile.runs}
+
+    @property
+    def metrics(self) -> dict[str, Metrics]:
+        """The metrics of every run, in the same order."""
+        return {run: self.bundle.metrics[run] for run in self.profile.runs}
 
     @property
     def candidates(self) -> dict[str, Comparison]:

@@ -9,13 +9,13 @@ from pipelines.reporting.text import code, excerpt, inline, joined, table
 from registry.evidence import EngineRecord, ExecutionClass
 from registry.gate.decision import Decision
 
-COMMAND_LIMIT = 4000
+COMMAND_LIMIT = 1500
 MAX_INPUTS = 40
 
 
 def executions(material: Material) -> str:
     """The execution class of every run side by side, and whether the settings that must be equal are."""
-    engines = material.bundle.engines
+    engines = material.engines
     names = [*ExecutionClass.model_fields, "tool_parser", "dialect"]
     rows = []
     for name in names:
@@ -51,7 +51,10 @@ def provenance(material: Material) -> str:
         "### Files behind the decision",
         _inputs(material.decision),
         "### Commands",
-        excerpt("\n".join(map(_command, material.bundle.engines.values())), COMMAND_LIMIT),
+        *(
+            joined(f"{inline(run)}:", excerpt(_command(engine), COMMAND_LIMIT))
+            for run, engine in material.engines.items()
+        ),
     )
 
 
@@ -62,7 +65,8 @@ def _setting(engine: EngineRecord, name: str) -> str:
 
 def _checkpoints(material: Material) -> str:
     rows = []
-    for variant, manifest in material.bundle.manifests.items():
+    for variant in material.profile.variants:
+        manifest = material.bundle.manifests[variant]
         calibration = code(manifest.calibration_sha256[:12]) if manifest.calibration_sha256 else "none"
         rows.append(
             [
@@ -82,7 +86,7 @@ def _checkpoints(material: Material) -> str:
 
 def _runs(material: Material) -> str:
     rows = []
-    for run, engine in material.bundle.engines.items():
+    for run, engine in material.engines.items():
         seconds = ", ".join(f"{inline(phase)} {wall_s:.1f}" for phase, wall_s in engine.wall_s.items())
         machine = engine.hardware
         rows.append(
@@ -126,4 +130,4 @@ def _inputs(decision: Decision) -> str:
 
 def _command(engine: EngineRecord) -> str:
     variables = [f"{name}={shlex.quote(value)}" for name, value in engine.environment.items()]
-    return f"{engine.run}: {' '.join([*variables, shlex.join(engine.argv)])}\n"
+    return " ".join([*variables, shlex.join(engine.argv)])

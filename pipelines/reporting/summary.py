@@ -9,7 +9,19 @@ from registry.gate.summary import MEANING
 from registry.store.markup import one_line
 
 UI_COMMAND = "make ui"
-HEAD = ["scene", "serves", "candidate", "verdict", "suite", "losses", "gains", "n", "lower pp", "margin pp", "not passed"]
+HEAD = [
+    "scene",
+    "serves",
+    "candidate",
+    "verdict",
+    "suite",
+    "losses",
+    "gains",
+    "n",
+    "lower pp",
+    "margin pp",
+    "not passed",
+]
 CONSEQUENCE = {
     0: "a release may go ahead",
     1: "a release is blocked",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pipelines.reporting.material import Material
-from pipelines.reporting.text import inline, joined, percent, table
+from pipelines.reporting.summary import meaning
+from pipelines.reporting.text import inline, joined, table
 from registry.gate.decision import CandidateVerdict, Decision, GateResult, SceneDecision
-from registry.gate.summary import MEANING
 from registry.gate.tango import bounds
 
 REASON_LIMIT = 400
@@ -25,9 +25,11 @@ def title(material: Material) -> str:
         ["licence", inline(model.licence)],
         ["hardware", f"{inline(machine.processor)}, {machine.cores} cores, {memory}, {card}"],
         ["served by", inline(f"{execution.engine} {execution.engine_version}, {execution.compute_capability}")],
-        ["result", f"exit code {decision.exit_code}: {MEANING[decision.exit_code]}"],
+        ["result", f"exit code {decision.exit_code}, {inline(meaning(decision))}"],
     ]
-    return joined(f"# Quantization report: {inline(decision.profile)}", table(["what", "which"], facts), _reach(material))
+    return joined(
+        f"# Quantization report: {inline(decision.profile)}", table(["what", "which"], facts), _reach(material)
+    )
 
 
 def scenes(decision: Decision) -> str:
@@ -61,7 +63,7 @@ def gates(decision: Decision) -> str:
     head = ["scene", "candidate", "gate", "verdict", "n", "losses", "gains", "drop", "lower", "upper", "margin"]
     rows = [_row(scene, verdict, gate) for scene, verdict, gate in judged]
     reasons = [
-        f"- {inline(scene.scene)}, {gate.test}: {inline(gate.reason, REASON_LIMIT)}"
+        f"- {inline(scene.scene)}, {inline(gate.test)}: {inline(gate.reason, REASON_LIMIT)}"
         for scene, verdict, gate in judged
         if gate.reason != verdict.reason
     ]
@@ -71,7 +73,7 @@ def gates(decision: Decision) -> str:
         "*Would pass* is the largest number of losses that passes with these gains, *would fail* the smallest that "
         "fails.",
         table([*head, "would pass", "would fail"], rows),
-        "\n".join(reasons),
+        "\n".join(dict.fromkeys(reasons)),
     )
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalsets.records import digest
-from registry.evidence import PairedTable, SuiteComparison
 from registry.gate.decision import GateResult
 from registry.store.bundle import Bundle
 from registry.store.markup import plain
@@ -17,7 +16,8 @@ from registry.store.markup import plain
 class Evaluation:
     """One run in the experiment `evaluations`, found again by its decision's digest.
 
-    `metrics`: accuracies are shares (0 to 1), bounds and margins percentage points, the rest are counts.
+    `metrics`: accuracies are shares (0 to 1), completion tokens a mean per answer, bounds and margins percentage
+    points, the rest are counts.
     """
 
     name: str
@@ -30,11 +30,12 @@ class Evaluation:
 def evaluation(bundle: Bundle) -> Evaluation:
     """The evaluation run of a decision and its evidence."""
     decision = bundle.decision
+    metrics = _accuracies(bundle) | _paired(bundle) | _gates(bundle)
     return Evaluation(
         name=f"{decision.profile} {digest(decision)[:12]}",
         decision_sha256=digest(decision),
         params={_key(key): plain(value) for key, value in _params(bundle).items()},
-        metrics={_key(key): value for key, value in (_accuracies(bundle) | _gates(bundle)).items()},
+        metrics={_key(key): value for key, value in metrics.items()},
         artifacts=bundle.artifacts,
     )
 
@@ -63,38 +64,29 @@ def _params(bundle: Bundle) -> dict[str, str]:
 
 
 def _accuracies(bundle: Bundle) -> dict[str, float]:
-    """Per suite and run: accuracy strict and tolerant, losses and gains against the baseline, count per error label.
+    """Per suite and run: accuracy strict and tolerant, what was not judged, count per error label and family."""
+    found: dict[str, float | None] = {}
+    for run, measured in bundle.metrics.items():
+        for suite, numbers in measured.suites.items():
+            name = f"{suite}/{run}"
+            found[f"accuracy_strict/{name}"] = numbers.strict_rate
+            found[f"accuracy_tolerant/{name}"] = numbers.tolerant_rate
+            found[f"unjudged/{name}"] = numbers.n - numbers.judged
+            found[f"completion_tokens/{name}"] = numbers.mean_completion_tokens
+            found |= {f"errors/{name}/{label}": count for label, count in numbers.primary.items()}
+            found |= {f"headline/{name}/{family}": count for family, count in numbers.families.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
-    Counted over the items that were judged on both sides; the baseline's own numbers are those of its first pairing.
-    """
-    metrics: dict[str, float] = {}
+
+def _paired(bundle: Bundle) -> dict[str, float]:
+    """Per suite and run: losses and gains against the baseline (strict), and how many answers are the same."""
+    found: dict[str, float] = {}
     for run, comparison in bundle.comparisons.items():
         for suite, compared in comparison.suites.items():
-            metrics = _one_side(compared, False, f"{suite}/{comparison.baseline}") | metrics
-            metrics |= _one_side(compared, True, f"{suite}/{run}")
-            metrics[f"losses/{suite}/{run}"] = compared.strict.losses
-            metrics[f"gains/{suite}/{run}"] = compared.strict.gains
-            metrics[f"unjudged/{suite}/{run}"] = len(compared.unjudged)
-            metrics[f"identical/{suite}/{run}"] = compared.identical
-    return metrics
-
-
-def _one_side(compared: SuiteComparison, candidate: bool, name: str) -> dict[str, float]:
-    metrics: dict[str, float] = {}
-    for kind, table in (("strict", compared.strict), ("tolerant", compared.tolerant)):
-        if table.n:
-            metrics[f"accuracy_{kind}/{name}"] = _right(table, candidate) / table.n
-    for transition in compared.transitions:
-        label = transition.candidate if candidate else transition.baseline
-        if label != "ok":
-            key = f"errors/{name}/{label}"
-            metrics[key] = metrics.get(key, 0) + transition.count
-    metrics[f"completion_tokens/{name}"] = compared.candidate_tokens if candidate else compared.baseline_tokens
-    return metrics
-
-
-def _right(table: PairedTable, candidate: bool) -> int:
-    return table.both_right + (table.gains if candidate else table.losses)
+            found[f"losses/{suite}/{run}"] = compared.strict.losses
+            found[f"gains/{suite}/{run}"] = compared.strict.gains
+            found[f"identical/{suite}/{run}"] = compared.identical
+    return found
 
 
 def _gates(bundle: Bundle) -> dict[str, float]:

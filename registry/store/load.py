@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from evalsets.records import InputError, file_sha256, read_record, read_rows
+from judges.metrics import Metrics
 from judges.verdicts import Verdict
 from quantize.manifest import Manifest, load_manifest
 from quantize.recipe import RecipeError
@@ -35,15 +36,17 @@ def load_bundle(root: Path) -> Bundle:
     responses = {f"responses/{run}/{suite}.jsonl" for run, engine in engines.items() for suite in engine.responses}
     files = {path: file_sha256(root / path) for path in named | responses if (root / path).is_file()}
     check_chain(decision, comparisons, engines, manifests, files)
+    measured = {run: f"metrics/{run}.json" for run in engines}
     records = [path for path in sorted(named) if path.endswith(".json")]
-    extras = [path for path in [REPORT, *(f"metrics/{run}.json" for run in engines)] if (root / path).is_file()]
+    report = [REPORT] if (root / REPORT).is_file() else []
     return Bundle(
         decision=decision,
         comparisons=comparisons,
         engines=engines,
         manifests=manifests,
+        metrics={run: read_record(root / path, Metrics) for run, path in measured.items()},
         judge_version=_judge_version(root, [path for path in sorted(named) if path.startswith("verdicts/")]),
-        artifacts={path: root / path for path in [DECISION, *records, *extras]},
+        artifacts={path: root / path for path in [DECISION, *records, *measured.values(), *report]},
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from evalsets.items import QaItem, Suite, ToolItem, Toolset, ToolsetFile
 from evalsets.records import digest, file_sha256, write_record, write_rows
 from evalsets.responses import Response
-from judges.metrics import metrics
+from judges.metrics import Metrics, summarise
 from judges.verdicts import EngineVerdict, Error, Verdict
 from pipelines.layout import Layout
 from pipelines.params import AGAIN
@@ -34,6 +34,7 @@ FILE = {"f.bin": digest("file")}
 SOME = digest("anything")
 
 Items = dict[Suite, dict[str, QaItem | ToolItem]]
+Answers = dict[str, dict[Suite, dict[str, Response]]]
 
 
 def material(text: str = "plain", count: int = 6, losses: int = 3, label: str | None = None) -> Material:
@@ -54,15 +55,20 @@ def material(text: str = "plain", count: int = 6, losses: int = 3, label: str | 
             comparisons=comparisons,
             engines=engines,
             manifests={variant: _manifest(variant, text) for variant in VARIANTS},
+            metrics={run: _metrics(run, items, losses, text) for run in RUNS},
             judge_version="1",
             artifacts={},
         ),
-        metrics={run: metrics({suite: list(rows.values()) for suite, rows in judged[run].items()}) for run in RUNS},
         items=items,
         toolsets={"refunds": toolset()},
         verdicts=judged,
-        responses={run: {suite: _responses(run, suite, items, text) for suite in SUITES} for run in RUNS},
+        responses=answers(items, text),
     )
+
+
+def answers(items: Mapping[Suite, Mapping[str, QaItem | ToolItem]], text: str) -> Answers:
+    """The raw answers of every run: `text` and then `right`, or `wrong in <run>` for a candidate."""
+    return {run: {suite: _responses(run, suite, list(items[suite]), text) for suite in SUITES} for run in RUNS}
 
 
 def write(made: Material) -> Profile:
@@ -75,7 +81,7 @@ def write(made: Material) -> Profile:
         for suite in SUITES:
             write_rows(layout.responses(run, suite), made.responses[run][suite].values())
             write_rows(layout.verdicts(run, suite), made.verdicts[run][suite].values())
-        write_record(layout.metrics(run), made.metrics[run])
+        write_record(layout.metrics(run), made.bundle.metrics[run])
         write_record(layout.engine(run), _on_disk(made, run))
     for variant, manifest in made.bundle.manifests.items():
         write_record(layout.manifest(variant), manifest)
@@ -173,7 +179,13 @@ def _gates(candidate: str, outcome: str, text: str) -> list[dict[str, Any]]:
     must_pass = "PASS" if outcome == "PASS" else "FAIL"
     return [
         table | numbers | {"outcome": outcome, "reason": reason, "losses_that_pass": 6, "losses_that_fail": 15},
-        {"test": "must_pass", "suite": "tools", "outcome": must_pass, "reason": f"must-pass items: {text}", "losses": 1},
+        {
+            "test": "must_pass",
+            "suite": "tools",
+            "outcome": must_pass,
+            "reason": f"must-pass items: {text}",
+            "losses": 1,
+        },
     ]
 
 
@@ -186,13 +198,14 @@ def qa_item(number: int, text: str) -> QaItem:
             "split": "release",
             "lang": "zh",
             "messages": [{"role": "user", "content": "first"}, {"role": "user", "content": f"问题 {text}"}],
-            "answers": ["42", text or "none"],
+            "answers": ["42", encodable(text)],
             "match": {"kind": "exact", "normalisers": ["strip"]},
         }
     )
 
 
 def tool_item(number: int, text: str) -> ToolItem:
+    arguments = {"amount": {"any_of": [12900]}, "note": {"any_of": [encodable(text)]}}
     return ToolItem.model_validate(
         {
             "id": f"tc-{number:03}",
@@ -204,9 +217,14 @@ def tool_item(number: int, text: str) -> ToolItem:
             "toolset": "refunds",
             "messages": [{"role": "user", "content": f"Refund {text}"}],
             "expect": "call",
-            "calls": [{"name": "refund", "args": {"amount": {"any_of": [12900]}, "note": {"any_of": [text]}}}],
+            "calls": [{"name": "refund", "args": arguments}],
         }
     )
+
+
+def encodable(text: str) -> str:
+    """`text` without lone surrogates: a suite file is UTF-8 and holds none."""
+    return text.encode(errors="replace").decode()
 
 
 def toolset() -> Toolset:
@@ -218,9 +236,7 @@ def _by_id(items: list[Any]) -> dict[str, Any]:
     return {item.id: item for item in items}
 
 
-def _verdicts(
-    run: str, suite: Suite, items: Items, losses: int, text: str, label: str | None
-) -> dict[str, Verdict]:
+def _verdicts(run: str, suite: Suite, items: Items, losses: int, text: str, label: str | None) -> dict[str, Verdict]:
     found = {}
     for index, item_id in enumerate(items[suite]):
         lost = run not in {BASELINE, AGAIN} and index < losses
@@ -236,18 +252,23 @@ def _verdicts(
             primary=name if wrong else None,
             errors=[Error(kind=name, path="/0/arguments/amount", expected=text, got=text)] if wrong else [],
             recoveries=[f"recovered {text}"] if tolerated else [],
-            engine=EngineVerdict(status="judged", ok=not wrong) if suite == "tools" else EngineVerdict(
-                status="not_applicable"
-            ),
+            engine=EngineVerdict(status="judged", ok=not wrong)
+            if suite == "tools"
+            else EngineVerdict(status="not_applicable"),
             completion_tokens=10 + (run == "fp8"),
             raw_sha256=digest([run if lost else BASELINE, item_id]),
         )
     return found
 
 
-def _responses(run: str, suite: Suite, items: Items, text: str) -> dict[str, Response]:
+def _metrics(run: str, items: Items, losses: int, text: str) -> Metrics:
+    verdicts = [verdict for suite in SUITES for verdict in _verdicts(run, suite, items, losses, text, None).values()]
+    return summarise(verdicts, items["qa"] | items["tools"])
+
+
+def _responses(run: str, suite: Suite, ids: list[str], text: str) -> dict[str, Response]:
     seen = {BASELINE: f"{text} right", AGAIN: f"{text} right"}.get(run, f"{text} wrong in {run}")
-    return {item_id: Response(item_id=item_id, suite=suite, status="ok", raw=seen) for item_id in items[suite]}
+    return {item_id: Response(item_id=item_id, suite=suite, status="ok", raw=seen) for item_id in ids}
 
 
 def _compared(
@@ -257,12 +278,12 @@ def _compared(
     items: Items,
     text: str,
 ) -> Comparison:
-    sides = [
+    baseline, candidate = (
         JudgedRun(name, {suite: list(rows.values()) for suite, rows in judged[name].items()}, engines[name])
         for name in (BASELINE, run)
-    ]
+    )
     wanted = {suite: {item_id: item.must_pass for item_id, item in asked.items()} for suite, asked in items.items()}
-    return compare(*sides, wanted, {}).model_copy(update={"mismatches": [text] if text != "plain" else []})
+    return compare(baseline, candidate, wanted, {}).model_copy(update={"mismatches": [text] if text != "plain" else []})
 
 
 def _engine(run: str, text: str) -> EngineRecord:
@@ -273,7 +294,7 @@ def _engine(run: str, text: str) -> EngineRecord:
     suite = {"file_sha256": SOME, "items": 6, "ids_sha256": SOME}
     digests = [f"{name}_sha256" for name in ("toolsets", "template", "prompts", "sampling")]
     limits = dict.fromkeys(["max_model_len", "max_num_seqs", "max_num_batched_tokens"], 16)
-    shared = {key: value for key, value in numerics.items()} | dict.fromkeys(digests, SOME) | limits
+    shared = numerics | dict.fromkeys(digests, SOME) | limits
     return EngineRecord.model_validate(
         {
             "profile": "demo",

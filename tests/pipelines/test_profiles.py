@@ -116,7 +116,7 @@ def test_a_mistake_is_said_with_file_key_and_allowed_values(tmp_path: Path, name
     settings = yaml.safe_load(LOCAL.read_text())
     change(settings)
     path = tmp_path / "mine.yaml"
-    path.write_text(yaml.safe_dump(settings))
+    path.write_text(yaml.safe_dump(settings, sort_keys=False))
     with pytest.raises(InputError) as caught:
         load_profile(path)
     message = str(caught.value)

@@ -25,7 +25,7 @@ REFUND = {
         "parameters": {"type": "object", "properties": {"z": {"type": "number"}, "a": {"type": "string"}}},
     },
 }
-CALL = {"id": "1", "type": "function", "function": {"name": "refund", "arguments": '{"z": 12.50, "a": "退"}'}}
+CALL: dict[str, Any] = {"id": "1", "type": "function", "function": {"name": "refund", "arguments": '{"z": 12.50, "a": "退"}'}}
 CONVERSATIONS: dict[str, list[dict[str, Any]]] = {
     "one turn": [{"role": "user", "content": "你好"}],
     "two turns": [

@@ -152,5 +152,7 @@ def test_pip_may_spell_a_package_its_own_way(tmp_path: Path, monkeypatch: pytest
 def test_what_pip_says_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     error = "WARNING: retrying\nERROR: No matching distribution found for tiny-part1==0.9.0\n"
     monkeypatch.setattr(subprocess, "run", pip(None, 1, error))
-    with pytest.raises(RecipeError, match="ERROR: No matching distribution found for tiny-part1==0.9.0; check pip's"):
+    with pytest.raises(
+        RecipeError, match=r"ERROR: No matching distribution found for tiny-part1==0\.9\.0; check pip's"
+    ):
         fetch_wheels([Index().add(1)], tmp_path)

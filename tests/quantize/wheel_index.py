@@ -38,7 +38,7 @@ def wheel_bytes(package: str, member: str, payload: bytes) -> bytes:
 
 @dataclass
 class Index:
-    """Files by name. `cut` ends a reply after so many bytes, once; `ranges` has each request's name and Range header."""
+    """Files by name. `cut` ends a reply after so many bytes, once; `ranges` has every request's Range header."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     cut: dict[str, int] = field(default_factory=dict)

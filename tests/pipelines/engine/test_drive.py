@@ -42,10 +42,11 @@ class Asker:
         alive: Callable[[], bool] = lambda: True,
         keys: list[str] | None = None,
         api_key: str | None = None,
+        timeout_s: float = 20,
     ) -> FakeEngine:
         engine = FakeEngine(script, self.checkpoint, keys)
         with engine.serving() as url:
-            drive = Drive(url, concurrency, 0.4, alive, self.template.decode, first_wait_s=0.01, api_key=api_key)
+            drive = Drive(url, concurrency, timeout_s, alive, self.template.decode, first_wait_s=0.01, api_key=api_key)
             ask_all(drive, [self.request(item) for item in items], self.got.append)
         return engine
 
@@ -59,13 +60,15 @@ PASSING = {
     "500": Step(status=500),
     "503": Step(status=503),
     "closed in the middle": Step(fault="cut"),
-    "time-out": Step(wait_s=1),
+    "time-out": Step(wait_s=2),
 }
 
 
 @pytest.mark.parametrize("name", PASSING)
 def test_faults_of_transport_and_server_are_retried_and_recorded(asker: Asker, name: str) -> None:
-    engine = asker.ask(Script(steps={"a": [PASSING[name], PASSING[name], Step()]}))
+    engine = asker.ask(
+        Script(steps={"a": [PASSING[name], PASSING[name], Step()]}), timeout_s=0.5 if name == "time-out" else 20
+    )
     (response,) = asker.got
     assert (response.status, response.raw) == ("ok", FINE)
     assert engine.asked["a"] == 3

@@ -53,15 +53,19 @@ def engine(stubborn: bool) -> list[str]:
 
 
 class Family:
-    """A parent, its guardian and an engine of three processes, all running; process ids by name."""
+    """A parent, its guardian and an engine of three processes, by name."""
 
     def __init__(self, folder: Path, stubborn: bool) -> None:
         environment = dict(os.environ, PYTHONPATH=str(ROOT))
         command = [sys.executable, "-S", "-c", PARENT, "-c", QUICK, *engine(stubborn)]
         self.parent = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL)
-        files = [folder / name for name in NAMES]
-        _wait(lambda: all(file.exists() and file.read_text() for file in files))
-        self.members = {file.name: psutil.Process(int(file.read_text())) for file in files}
+        self.members: dict[str, psutil.Process] = {}
+        self._files = [folder / name for name in NAMES]
+
+    def meet(self) -> None:
+        """Wait until all of them run."""
+        _wait(lambda: all(file.exists() and file.read_text() for file in self._files))
+        self.members = {file.name: psutil.Process(int(file.read_text())) for file in self._files}
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> None:
         """Send a signal to the parent or to a member."""
@@ -77,10 +81,11 @@ def families() -> Iterator[list[Family]]:
     made: list[Family] = []
     yield made
     for family in made:
-        for process in [family.parent, *family.members.values()]:
-            if process.pid and psutil.pid_exists(process.pid):
-                process.kill()
+        family.parent.kill()
         family.parent.wait()
+        for process in family.members.values():
+            if process.is_running():
+                process.kill()
 
 
 @pytest.mark.parametrize(
@@ -99,6 +104,7 @@ def test_nothing_of_the_engine_is_left(
 ) -> None:
     family = Family(tmp_path, stubborn)
     families.append(family)
+    family.meet()
     assert family.left() == list(NAMES)
     family.kill(victim, number)
     _wait(lambda: not family.left(), family.left)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -52,10 +51,11 @@ def test_the_stage_writes_rows_in_file_order_and_their_digests(bench: Bench) -> 
     generate(bench.params(), "bf16")
     layout = Layout.of("bench")
     record = read_record(layout.engine("bf16"), EngineRecord)
-    for suite, ids in (("qa", QA_IDS), ("tools", TOOL_IDS)):
+    assert record.responses.keys() == {"qa", "tools"}
+    for suite, sha256 in record.responses.items():
         path = layout.responses("bf16", suite)
-        assert [row.item_id for row in read_rows(path, Response)] == ids
-        assert record.responses[suite] == file_sha256(path)
+        assert [row.item_id for row in read_rows(path, Response)] == (QA_IDS if suite == "qa" else TOOL_IDS)
+        assert sha256 == file_sha256(path)
     with pytest.raises(InputError, match=r"--run fp8: unknown; allowed: bf16, baseline-again"):
         generate(bench.params(), "fp8")
 
@@ -128,7 +128,7 @@ def test_a_second_process_waits_and_asks_nothing_twice(bench: Bench) -> None:
     second = subprocess.run(GENERATE, capture_output=True, text=True, check=False)
     assert first.wait(20) == 0
     assert second.returncode == 0, second.stderr
-    assert "another process is working on the same answers; waiting" in second.stdout
+    assert "another process is asking for the same answers; waiting" in second.stdout
     assert first.stdout is not None
     assert "another process" not in first.stdout.read()
     first.stdout.close()

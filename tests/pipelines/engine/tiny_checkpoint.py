@@ -1,4 +1,4 @@
-"""A checkpoint folder of a few kilobytes: a byte-level tokenizer, a chat template, weights of no use, and a manifest."""
+"""A checkpoint folder of a few kilobytes: byte-level tokenizer, chat template, weights of no use, manifest."""
 
 from __future__ import annotations
 

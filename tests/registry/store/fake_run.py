@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evalsets.records import digest, file_sha256, write_record, write_rows
 from evalsets.responses import Response
+from judges.metrics import Metrics, SuiteMetrics
 from judges.verdicts import Verdict
 from pipelines.layout import Layout
 from quantize.manifest import Manifest, file_digests, weights_digest
@@ -26,6 +27,24 @@ from registry.gate.decision import CandidateVerdict, Decision, GateResult, Outco
 AGAIN = "baseline-again"
 BASELINE = "bf16"
 SOME = digest("anything")
+METRICS = Metrics(
+    suites={
+        "qa": SuiteMetrics(
+            n=10,
+            judged=10,
+            strict_ok=7,
+            tolerant_ok=8,
+            strict_rate=0.7,
+            tolerant_rate=0.8,
+            primary={"json_syntax.trailing_comma": 2},
+            families={"json_syntax": 2},
+            parser_disagreement=None,
+            mean_completion_tokens=1.5,
+            domains={},
+            tags={},
+        )
+    }
+)
 Verdicts = dict[str, list[tuple[str, Outcome]]]  # scene -> candidates with their outcomes, in the policy's order
 
 
@@ -111,9 +130,7 @@ class FakeRun:
         responses, verdicts = self.layout.responses(run, "qa"), self.layout.verdicts(run, "qa")
         write_rows(responses, [Response(item_id="qa-001", suite="qa", status="ok", raw=f"42 {self.build}")])
         write_rows(verdicts, [Verdict(item_id="qa-001", suite="qa", status="judged", strict_ok=True, tolerant_ok=True)])
-        metrics = self.layout.metrics(run)
-        metrics.parent.mkdir(exist_ok=True)
-        metrics.write_text("{}")
+        write_record(self.layout.metrics(run), METRICS)
         variant = BASELINE if run == AGAIN else run
         write_record(
             self.layout.engine(run),

@@ -56,7 +56,9 @@ def test_plain_text_holds_no_mark_up_and_can_be_read_back(text: str) -> None:
 
 @pytest.mark.parametrize("evil", EVIL)
 def test_tags_and_description_escape_what_a_model_wrote(tmp_path: Path, evil: str) -> None:
-    run = FakeRun(Layout(tmp_path / "local"), {"qa": [("fp8", "FAIL"), ("bf16", "PASS")]}, reason=evil)
+    run = FakeRun(
+        Layout(tmp_path / "local"), {"qa": [("awq-int4", "FAIL"), ("fp8", "FAIL"), ("bf16", "PASS")]}, reason=evil
+    )
     run.write()
     bundle = load_bundle(run.layout.root)
     for variant in run.variants:
