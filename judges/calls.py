@@ -23,7 +23,8 @@ CALL_TAGS = ("<tool_call>", "<function=")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is wanted of an answer. `refrain`: no call is right; `calls` in `strict_order` where that is set."""
+    """What is wanted of an answer. `refrain`: to make no call is right; `act`: to make `calls` is right, in their order
+    where `strict_order` is set. At least one of the two holds."""
 
     calls: Sequence[GoldCall]
     refrain: bool

@@ -61,7 +61,8 @@ def bracket_order(text: str, stuck: Stuck) -> list[Edit]:
 
 
 def missing_brace(text: str, stuck: Stuck) -> list[Edit]:
-    """The closers that the end lacks, or one before a closer of the other sort or before a member in an array."""
+    """The closers that the end lacks, or one before a closer of the other sort or before a member in an array; the
+    opener before a member that stands in the place of a value."""
     at = stuck.position
     if at >= len(text) and stuck.opened and stuck.state != "string":
         # Cut inside a member: the rest of it is made up as well, which no one may read.
@@ -73,6 +74,8 @@ def missing_brace(text: str, stuck: Stuck) -> list[Edit]:
     if stuck.state == "array" and text[at : at + 1] == ":" and stuck.last_string:
         comma = text.rfind(",", 0, stuck.last_string[0])
         return [_insert("missing_brace", text, comma, "]")] if comma > 0 else []
+    if stuck.state == "object" and text[at : at + 1] == ":" and stuck.last_string and not _gap(text, stuck):
+        return [_insert("missing_brace", text, stuck.last_string[0], "{")]
     return []
 
 

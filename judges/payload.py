@@ -11,7 +11,7 @@ from judges.bare_words import SPECIAL_TOKEN
 from judges.damage import Deviation
 from judges.findings import Finding, Span, evidence
 from judges.json_reader import decode, skip
-from judges.syntax import Diagnosis, diagnose, surplus_closer
+from judges.syntax import Diagnosis, diagnose, missing_opener, surplus_closer
 
 OPENING = "{[\"'“｛［"  # what a payload may start with
 GARBAGE_TOKENS = 3  # fewer JSON tokens than this before an unexplained damage are no JSON at all
@@ -61,7 +61,8 @@ def fence_finding(span: Span) -> Finding:
 def syntax_finding(text: str, base: int, deviation: Deviation) -> Finding:
     """A deviation at its place in the raw text, where `text` starts at offset `base`."""
     got = evidence(text[max(deviation.start - 10, 0) : deviation.end + 10])
-    span = (base + deviation.start, base + max(deviation.end, deviation.start))
+    end = min(max(deviation.end, deviation.start), len(text))
+    span = (base + min(deviation.start, end), base + end)
     kind = f"json_syntax.{deviation.kind}"
     return Finding(kind, got=got, span=span, recovery=deviation.kind if deviation.lossless else "")
 
@@ -78,7 +79,11 @@ def _after_prose(raw: str, start: int, end: int, findings: list[Finding]) -> int
     found = decode(raw, start)
     if brace <= start or (found and NEXT_VALUE.match(raw, found[1], end)):
         return start
-    if decode(raw, brace) is None and diagnose(raw[brace:end], False).explained is False:
+    bracket = raw.find("[", start, brace)
+    listed = decode(raw, bracket) if bracket >= 0 else None
+    if listed and listed[1] > brace:
+        brace = bracket
+    elif decode(raw, brace) is None and not diagnose(raw[brace:end], False).explained:
         return start
     got = evidence(raw[start:brace])
     findings.append(Finding("text_around", got=got, span=(start, brace), recovery="text_around"))
@@ -128,9 +133,10 @@ def _tail(raw: str, last: Span, end: int, count: int) -> Finding:
     if _CLOSERS_TAIL.match(text):
         kind = "extra_brace" if text.strip(" \t\r\n,") else "extra_comma"
         return Finding(f"json_syntax.{kind}", got=got, span=span, recovery="tail_of_closers")
-    early = surplus_closer(raw[last[0] : end], last[1] - last[0])
-    if early:
-        return syntax_finding(raw[last[0] : end], last[0], early)
+    whole = raw[last[0] : end]
+    wrong = missing_opener(whole) if text.lstrip()[:1] == ":" else surplus_closer(whole, last[1] - last[0])
+    if wrong:
+        return syntax_finding(whole, last[0], wrong)
     recovery = "text_around" if count == 1 and not _holds_object(raw, last[1], end) else ""
     kind = "special_token" if SPECIAL_TOKEN.match(text.strip()) else "trailing_text"
     return Finding(f"json_syntax.{kind}", got=got, span=span, recovery=recovery)

@@ -70,7 +70,9 @@ class Place:
                 found += [exact(value) for value in branch["enum"]]
             elif "const" in branch:
                 found.append(exact(branch["const"]))
-            elif branch.get("type") != "null":
+            elif branch.get("type") == "null":
+                found.append(None)
+            else:
                 return None
         return found
 

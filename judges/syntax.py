@@ -70,6 +70,16 @@ def surplus_closer(text: str, end: int) -> Deviation | None:
     return Deviation("extra_brace", closer, end) if done and not attempt.reader.found else None
 
 
+def missing_opener(text: str) -> Deviation | None:
+    """The brace that lacks at the start (and at the end), if the whole text is one object with it."""
+    for whole in ("{" + text, "{" + text + "}"):
+        attempt = _read(whole, [])
+        if attempt.stuck is None and not attempt.reader.found:
+            rest = whole[attempt.reader.position :].strip("}] \t\r\n")
+            return None if rest else Deviation("missing_brace", 0, 1)
+    return None
+
+
 def _search(text: str, first: _Attempt) -> _Attempt | None:
     """The attempt with the fewest kinds of damage, then the fewest edits; the order of `EDITS` breaks ties."""
     budget = _BUDGET

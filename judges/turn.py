@@ -40,10 +40,10 @@ class Turn:
 
 def read_turn(raw: str) -> Turn:
     """The turn in a raw completion. A `</think>` without its opening tag is text."""
-    end = len(raw.rstrip())
+    end = _written(raw, len(raw))
     ended = False
     while token := next((token for token in END_TOKENS if raw.endswith(token, 0, end)), None):
-        end = len(raw[: end - len(token)].rstrip())
+        end = _written(raw, end - len(token))
         ended = True
     start = _visible(raw, 0, end)
     while raw.startswith(THINK, start):
@@ -52,6 +52,13 @@ def read_turn(raw: str) -> Turn:
             return Turn(raw, start + len(THINK), end, True, ended)
         start = _visible(raw, close + len(UNTHINK), end)
     return Turn(raw, start, end, False, ended)
+
+
+def _written(raw: str, end: int) -> int:
+    """The offset after the last character of `raw[:end]` that is not white space."""
+    while end > 0 and raw[end - 1].isspace():
+        end -= 1
+    return end
 
 
 def _visible(raw: str, start: int, end: int) -> int:

@@ -75,8 +75,8 @@ def _fence(text: str, start: int, spans: list[Span]) -> str:
     end = window(text, start, ANSWER_LIMIT)
     parts, done = [], start
     for first, last in spans:
-        if first > end or (first == last == end < len(text)):
-            break  # beyond what is shown, or only an artefact of the cut
+        if first >= end < len(text):
+            break  # beyond what is shown
         parts += [spelled(text[done:first]), OPEN, spelled(text[first : min(last, end)]), CLOSE]
         done = min(last, end)
     parts.append(spelled(text[done:end]))

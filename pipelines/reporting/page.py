@@ -21,9 +21,10 @@ COUNT_GROWTH = 4  # bytes that a pile's line of counts may grow by when cards ar
 
 
 def page(material: Material) -> str:
-    """The report as Markdown with a final newline, under `MAX_BYTES` bytes of UTF-8.
+    """The report as Markdown with a final newline, of at most `MAX_BYTES` bytes of UTF-8.
 
-    Loss cards are what gives way: each pile loses cards from its end, and how many are left out is said.
+    Loss cards are what gives way: each pile loses cards from its end, and how many are left out is said. The other
+    sections are never cut beyond the limits of their own tables and cells.
     """
     decision = material.decision
     before = joined(title(material), scenes(decision), gates(decision), transitions(material))

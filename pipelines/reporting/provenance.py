@@ -40,6 +40,9 @@ def executions(material: Material) -> str:
 
 def provenance(material: Material) -> str:
     """Digests, commands, measured seconds and hardware: what the answers and the decision can be traced to."""
+    commands = [
+        joined(f"{inline(run)}:", excerpt(_command(engine), COMMAND_LIMIT)) for run, engine in material.engines.items()
+    ]
     return joined(
         "## Provenance",
         "### Checkpoints",
@@ -51,10 +54,7 @@ def provenance(material: Material) -> str:
         "### Files behind the decision",
         _inputs(material.decision),
         "### Commands",
-        *(
-            joined(f"{inline(run)}:", excerpt(_command(engine), COMMAND_LIMIT))
-            for run, engine in material.engines.items()
-        ),
+        *commands,
     )
 
 

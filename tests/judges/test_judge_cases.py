@@ -1,4 +1,4 @@
-"""The public cases and the json_repair traps: which verdict each must get, and the command that judges a file of them."""
+"""The public cases and the json_repair traps: which verdict each must get, and the command that judges a file."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalsets.items import QaItem, Suite, ToolItem, Toolset, ToolsetFile
+from evalsets.items import QaItem, Suite, ToolItem, ToolsetFile
 from evalsets.records import digest, file_sha256, write_record, write_rows
 from evalsets.responses import Response
 from judges.metrics import Metrics, summarise
@@ -16,22 +16,18 @@ from pipelines.layout import Layout
 from pipelines.params import AGAIN
 from pipelines.profiles import Profile
 from pipelines.reporting.material import Material
-from quantize.manifest import Manifest, weights_digest
 from registry.evidence import Comparison, EngineRecord
 from registry.gate.compare import JudgedRun, compare
 from registry.gate.decision import Decision
 from registry.store.bundle import Bundle
+from tests.pipelines.report_records import decision, engine, manifest
+from tests.pipelines.report_settings import BASELINE, RUNS, VARIANTS, profile, qa_item, tool_item, toolset
 
-BASELINE = "bf16"
-VARIANTS = [BASELINE, "awq-int4", "fp8"]
-RUNS = [*VARIANTS, AGAIN]
 SUITES: tuple[Suite, ...] = ("qa", "tools")
 LABELS: dict[Suite, list[str]] = {
     "qa": ["answer_wrong", "truncated"],
     "tools": ["value_wrong", "float_drift", "json_syntax.trailing_comma", "no_call"],
 }
-FILE = {"f.bin": digest("file")}
-SOME = digest("anything")
 
 Items = dict[Suite, dict[str, QaItem | ToolItem]]
 Answers = dict[str, dict[Suite, dict[str, Response]]]
@@ -46,7 +42,7 @@ def material(text: str = "plain", count: int = 6, losses: int = 3, label: str | 
     items: Items = {"qa": _by_id([qa_item(n, text) for n in range(count)])}
     items["tools"] = _by_id([tool_item(n, text) for n in range(count)])
     judged = {run: {suite: _verdicts(run, suite, items, losses, text, label) for suite in SUITES} for run in RUNS}
-    engines = {run: _engine(run, text) for run in RUNS}
+    engines = {run: engine(run, text) for run in RUNS}
     comparisons = {run: _compared(run, judged, engines, items, text) for run in RUNS if run != BASELINE}
     return Material(
         profile=profile(),
@@ -54,7 +50,7 @@ def material(text: str = "plain", count: int = 6, losses: int = 3, label: str | 
             decision=decision(text=text),
             comparisons=comparisons,
             engines=engines,
-            manifests={variant: _manifest(variant, text) for variant in VARIANTS},
+            manifests={variant: manifest(variant, text) for variant in VARIANTS},
             metrics={run: _metrics(run, items, losses, text) for run in RUNS},
             judge_version="1",
             artifacts={},
@@ -83,8 +79,8 @@ def write(made: Material) -> Profile:
             write_rows(layout.verdicts(run, suite), made.verdicts[run][suite].values())
         write_record(layout.metrics(run), made.bundle.metrics[run])
         write_record(layout.engine(run), _on_disk(made, run))
-    for variant, manifest in made.bundle.manifests.items():
-        write_record(layout.manifest(variant), manifest)
+    for variant, made_from in made.bundle.manifests.items():
+        write_record(layout.manifest(variant), made_from)
     files = [layout.engine(run) for run in RUNS] + [layout.manifest(variant) for variant in VARIANTS]
     for run, comparison in made.bundle.comparisons.items():
         read = [layout.engine(name) for name in (BASELINE, run)]
@@ -98,138 +94,6 @@ def write(made: Material) -> Profile:
 
 def with_decision(made: Material, changed: Decision) -> Material:
     return replace(made, bundle=replace(made.bundle, decision=changed))
-
-
-def profile(**changes: Any) -> Profile:
-    """A profile with both suites, a stand-in model and one subset; `changes` replace whole sections."""
-    sampling = dict.fromkeys(["temperature", "min_p", "presence_penalty", "frequency_penalty"], 0.0)
-    engine = dict.fromkeys(["max_model_len", "max_num_batched_tokens"], 2048)
-    gate = {"test": "noninferiority", "suite": "tools", "margin_pp": 16.0}
-    settings: dict[str, Any] = {
-        "profile": "demo",
-        "model": {
-            "source": "folder",
-            "name": "little-model",
-            "path": "model",
-            "repo": "somewhere",
-            "revision": "1",
-            "licence": "Apache-2.0",
-            "stand_in": True,
-        },
-        "calibration": {"file": "c.jsonl", "samples": 1, "max_tokens": 16, "seed": 1},
-        "variants": {variant: {"recipe": f"{variant}.yaml"} for variant in VARIANTS},
-        "suites": {"qa": {"path": "qa.jsonl"}, "tools": {"path": "tools.jsonl"}},
-        "toolsets": "toolsets.json",
-        "engine": engine
-        | {"mode": "launch", "command": ["serve"], "device": "cpu", "dtype": "bfloat16", "max_num_seqs": 1}
-        | {"prefix_caching": True, "dialect": "bare", "concurrency": 1}
-        | {"start_timeout_s": 10, "request_timeout_s": 10},
-        "sampling": sampling
-        | {"top_p": 1.0, "top_k": -1, "repetition_penalty": 1.0, "seed": 1, "max_tokens": {"qa": 64, "tools": 256}},
-        "runs": {run: {"variant": BASELINE if run == AGAIN else run, "order_seed": 1 + (run == AGAIN)} for run in RUNS},
-        "compared": [run for run in RUNS if run != BASELINE],
-        "policy": {
-            "baseline": BASELINE,
-            "scenes": {"tools": {"traffic_share": 1.0, "candidates": ["awq-int4", "fp8", BASELINE], "gates": [gate]}},
-        },
-        "registry": {"tracking_uri": "sqlite:///mlflow.db"},
-    }
-    return Profile.model_validate(settings | changes)
-
-
-def decision(
-    exit_code: int = 0,
-    require: str = "none",
-    outcomes: Mapping[str, str] | None = None,
-    text: str = "plain",
-    broken: tuple[str, ...] = (),
-) -> Decision:
-    """Scene `tools`: awq-int4 FAILs and fp8 PASSes, unless `outcomes` says otherwise; `text` ends every reason."""
-    wanted = {"awq-int4": "FAIL", "fp8": "PASS", BASELINE: "PASS"} | dict(outcomes or {})
-    candidates = [
-        {
-            "candidate": candidate,
-            "outcome": outcome,
-            "reason": f"{candidate} on tools: {outcome}, {text}",
-            "gates": [] if candidate == BASELINE else _gates(candidate, outcome, text),
-        }
-        for candidate, outcome in wanted.items()
-    ]
-    chosen = next(candidate for candidate, outcome in wanted.items() if outcome == "PASS")
-    scene = {"scene": "tools", "chosen": chosen, "reason": f"{chosen} {text}", "require": require}
-    return Decision.model_validate(
-        {
-            "profile": "demo",
-            "baseline": BASELINE,
-            "scenes": [scene | {"candidates": candidates}],
-            "broken": list(broken),
-            "exit_code": exit_code,
-            "policy_sha256": SOME,
-            "weights": dict.fromkeys(VARIANTS, weights_digest(FILE)),
-            "executions": {variant: _engine(variant, text).execution for variant in VARIANTS},
-            "inputs": {f"engine/{BASELINE}.json": SOME},
-        }
-    )
-
-
-def _gates(candidate: str, outcome: str, text: str) -> list[dict[str, Any]]:
-    numbers = {"n": 48, "losses": 5, "gains": 2, "drop_pp": 6.25, "lower_pp": -14.625, "upper_pp": 2.031}
-    table = {"test": "noninferiority", "suite": "tools", "verdict": "strict", "margin_pp": 16.0}
-    reason = f"{candidate} on tools: {outcome}, {text}"
-    must_pass = "PASS" if outcome == "PASS" else "FAIL"
-    return [
-        table | numbers | {"outcome": outcome, "reason": reason, "losses_that_pass": 6, "losses_that_fail": 15},
-        {
-            "test": "must_pass",
-            "suite": "tools",
-            "outcome": must_pass,
-            "reason": f"must-pass items: {text}",
-            "losses": 1,
-        },
-    ]
-
-
-def qa_item(number: int, text: str) -> QaItem:
-    return QaItem.model_validate(
-        {
-            "id": f"qa-{number:03}",
-            "domain": "service",
-            "cluster": "c",
-            "split": "release",
-            "lang": "zh",
-            "messages": [{"role": "user", "content": "first"}, {"role": "user", "content": f"问题 {text}"}],
-            "answers": ["42", encodable(text)],
-            "match": {"kind": "exact", "normalisers": ["strip"]},
-        }
-    )
-
-
-def tool_item(number: int, text: str) -> ToolItem:
-    arguments = {"amount": {"any_of": [12900]}, "note": {"any_of": [encodable(text)]}}
-    return ToolItem.model_validate(
-        {
-            "id": f"tc-{number:03}",
-            "domain": "tools",
-            "cluster": "refunds",
-            "split": "release",
-            "lang": "en",
-            "must_pass": number == 0,
-            "toolset": "refunds",
-            "messages": [{"role": "user", "content": f"Refund {text}"}],
-            "expect": "call",
-            "calls": [{"name": "refund", "args": arguments}],
-        }
-    )
-
-
-def encodable(text: str) -> str:
-    """`text` without lone surrogates: a suite file is UTF-8 and holds none."""
-    return text.encode(errors="replace").decode()
-
-
-def toolset() -> Toolset:
-    function = {"name": "refund", "description": "Refund.", "parameters": {"type": "object"}}
-    return Toolset.model_validate({"name": "refunds", "tools": [{"function": function}]})
 
 
 def _by_id(items: list[Any]) -> dict[str, Any]:
@@ -284,70 +148,6 @@ def _compared(
     )
     wanted = {suite: {item_id: item.must_pass for item_id, item in asked.items()} for suite, asked in items.items()}
     return compare(baseline, candidate, wanted, {}).model_copy(update={"mismatches": [text] if text != "plain" else []})
-
-
-def _engine(run: str, text: str) -> EngineRecord:
-    variant = BASELINE if run == AGAIN else run
-    numerics = {"device": "cpu", "compute_capability": "avx2", "engine": "vllm", "engine_version": "0.32.0"}
-    numerics |= {"dtype": "bfloat16"}
-    bits = {BASELINE: 16, "awq-int4": 4, "fp8": 8}[variant]
-    suite = {"file_sha256": SOME, "items": 6, "ids_sha256": SOME}
-    digests = [f"{name}_sha256" for name in ("toolsets", "template", "prompts", "sampling")]
-    limits = dict.fromkeys(["max_model_len", "max_num_seqs", "max_num_batched_tokens"], 16)
-    shared = numerics | dict.fromkeys(digests, SOME) | limits
-    return EngineRecord.model_validate(
-        {
-            "profile": "demo",
-            "run": run,
-            "variant": variant,
-            "weights_digest": weights_digest(FILE),
-            "served_digest": weights_digest(FILE),
-            "served_name": text,
-            "mode": "launch",
-            "execution": numerics
-            | {"linear_kernel": f"kernel {text}", "weight_bits": bits, "activation_bits": 16, "note": text},
-            "shared": shared
-            | {"suites": {"qa": suite, "tools": suite}, "attention_backend": "default", "prefix_caching": True},
-            "tool_parser": "hermes",
-            "dialect": text,
-            "order_seed": 1 + (run == AGAIN),
-            "generation_key": SOME,
-            "argv": ["serve", "--model", text],
-            "environment": {"NAME": text},
-            "kernel_lines": [text],
-            "cache_config": {"block_size": text},
-            "responses": {},
-            "hardware": {"processor": f"chip {text}", "cores": 2, "memory_bytes": 25_276_502_016, "accelerator": None},
-            "wall_s": {"start": 31.6, "qa": 23.0},
-        }
-    )
-
-
-def _manifest(variant: str, text: str) -> Manifest:
-    return Manifest.model_validate(
-        {
-            "variant": variant,
-            "backend": text,
-            "base_repo": text,
-            "base_revision": text,
-            "base_digest": SOME,
-            "recipe": text,
-            "recipe_sha256": SOME,
-            "calibration_sha256": None if variant == BASELINE else SOME,
-            "weight_bits": 4,
-            "activation_bits": 16,
-            "scheme": f"scheme {text}",
-            "versions": {"tool": text},
-            "device": f"cpu {text}",
-            "warnings": [text],
-            "skipped_mappings": 0,
-            "awq_error": {},
-            "files": FILE,
-            "weights_digest": weights_digest(FILE),
-            "weight_bytes": 988_097_536,
-            "wall_s": 12.5,
-        }
-    )
 
 
 def _on_disk(made: Material, run: str) -> EngineRecord:

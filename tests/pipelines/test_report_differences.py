@@ -30,6 +30,7 @@ def marked(baseline: str, candidate: str) -> str:
         ('{"a": [1, 2]}', '{"a": [1, 2}', '{"a": [1, 2[]}'),
         ("华东、西南", "华东、西北", "华东、西[北]"),
         ("退货七天内", "退货十天内", "退货[十]天内"),
+        ("甲乙丙丁戊", "己乙庚辛壬癸", "[己乙庚辛壬癸]"),
         ("", "new", "[new]"),
         ("old", "", "[]"),
         ("B", "The answer is C", "[The answer is C]"),
@@ -68,11 +69,11 @@ def test_a_long_answer_is_shown_around_its_first_difference() -> None:
     assert "X tail" in shown.baseline
 
 
-def test_the_cut_itself_is_not_marked_as_a_difference() -> None:
-    same = "word " * 2000
-    shown = side_by_side("A " + same, "B " + same)
-    assert shown.candidate.count("⟦") == 1
-    assert f"Cut: characters 1 to {ANSWER_LIMIT:,} of 10,002." in shown.candidate
+@pytest.mark.parametrize("late", ["P", ""])
+def test_a_difference_beyond_the_cut_is_not_marked(late: str) -> None:
+    same = "x" * (ANSWER_LIMIT - 3)
+    shown = side_by_side(f"A {same} {late}{same}", f"B {same} Q{same}")
+    assert shown.candidate == f"Cut: characters 1 to 1,500 of 2,998.\n\n```text\n⟦B⟧ {same} \n```"
 
 
 @pytest.mark.parametrize("unit", ["ab ", "a", "{", "`", "\x00", "中"])

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pipelines.reporting.loss_cards import MAX_CARDS, ordered, piles
+from judges.metrics import Disagreement, Metrics
+from pipelines.params import AGAIN
 from pipelines.reporting.page import MAX_BYTES, page
-from registry.evidence import NewLoss
-from tests.pipelines.report_material import answers, decision, material, profile, with_decision
+from tests.pipelines.report_material import material, with_decision
+from tests.pipelines.report_records import decision
+from tests.pipelines.report_settings import profile
 
 GITHUB = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 INLINE = {"text", "text_special", "code_inline", "strong_open", "strong_close", "em_open", "em_close", "softbreak"}
@@ -34,7 +36,6 @@ HOSTILE = [
     "    indented\n\tcode",
     "中文，全角。“引号”",
 ]
-FENCE = re.compile(r"^(`{3,}|~{3,})text\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
 
 
 def outside_fences(text: str) -> str:
@@ -115,7 +116,7 @@ def test_the_sections_come_in_order() -> None:
         "| tools | **fp8** | fp8 plain | none |",
         "| tools | awq-int4 | FAIL | awq-int4 on tools\\: FAIL, plain |",
         "| tools | fp8 | noninferiority tools strict | PASS | 48 | 5 | 2 | 6.25 | -14.62 | 2.03 | 16.00 | 6 | 15 |",
-        "- tools, must_pass: must-pass items\\: plain",
+        "- tools, must\\_pass: must-pass items\\: plain",
         "| ok | float\\_drift | 1 | loss |",
         "| ok | ok | 2 | both right |",
         "| value\\_wrong | ok | 1 | gain |",
@@ -155,37 +156,38 @@ def test_what_is_broken_is_named() -> None:
     assert "- and 5 more, in decision.json" in shown
 
 
-def test_cards_are_ordered_by_must_pass_and_precedence() -> None:
-    losses = [
-        NewLoss(item_id="a", label="value_wrong", must_pass=False),
-        NewLoss(item_id="b", label="from_another_judge", must_pass=False),
-        NewLoss(item_id="c", label="no_call", must_pass=False),
-        NewLoss(item_id="d", label="value_wrong", must_pass=True),
-        NewLoss(item_id="e", label="float_drift", must_pass=False),
-        NewLoss(item_id="f", label="no_call", must_pass=False),
-    ]
-    assert [loss.item_id for loss in ordered(losses)] == ["d", "c", "f", "e", "a", "b"]
+def test_items_that_were_not_judged_are_named() -> None:
+    made = material()
+    compared = made.bundle.comparisons["fp8"]
+    tools = compared.suites["tools"].model_copy(update={"unjudged": [f"tc-{n:03}" for n in range(25)]})
+    changed = compared.model_copy(update={"suites": compared.suites | {"tools": tools}})
+    bundle = replace(made.bundle, comparisons=made.bundle.comparisons | {"fp8": changed})
+    [line] = [line for line in page(replace(made, bundle=bundle)).split("\n") if line.startswith("Not judged")]
+    assert line.startswith("Not judged, and in no table: tc-000, tc-001,")
+    assert line.endswith("tc-019 and 5 more.")
 
 
-def test_a_pile_has_twenty_cards_at_most_and_says_what_it_leaves_out() -> None:
-    made = material(count=30, losses=25)
-    assert [(len(pile.cards), pile.losses) for pile in piles(made)] == [(MAX_CARDS, 25)] * 4
-    shown = page(made)
-    assert shown.count("25 lost, 20 shown, 5 left out.") == 4
-    assert shown.count("\n#### ") == 80
+def test_what_the_baseline_loses_when_asked_again_is_named() -> None:
+    made = material()
+    bundle = replace(made.bundle, comparisons=made.bundle.comparisons | {AGAIN: made.bundle.comparisons["fp8"]})
+    shown = page(replace(made, bundle=bundle))
+    assert "- Lost on tools: tc-000, tc-001, tc-002\n" in shown
+    assert "- Lost on" not in page(made)
 
 
-def test_cards_give_way_to_the_size_and_every_pile_keeps_its_best() -> None:
-    run = material(count=30, losses=25)
-    made = page(replace(run, responses=answers(run.items, "长文" * 300)))
-    assert len(made.encode()) <= MAX_BYTES
-    counts = [(int(shown), int(left)) for shown, left in re.findall(r"25 lost, (\d+) shown, (\d+) left out", made)]
-    assert len(counts) == 4
-    assert all(0 < shown < MAX_CARDS and shown + left == 25 for shown, left in counts)
-    assert made.count("\n#### ") == sum(shown for shown, _ in counts)
-    assert max(counts)[0] - min(counts)[0] <= 1
-    assert made.count("**must pass**") == 2
+def test_the_parsers_disagreement_is_shown_both_ways() -> None:
+    made = material()
+    found = made.bundle.metrics["fp8"].suites["tools"]
+    told = found.model_copy(update={"parser_disagreement": Disagreement(judged=6, parser_lost=2, parser_passed=1)})
+    metrics = Metrics(suites=made.bundle.metrics["fp8"].suites | {"tools": told})
+    shown = page(replace(made, bundle=replace(made.bundle, metrics=made.bundle.metrics | {"fp8": metrics})))
+    gap = "50.0 % (3 of 6) | 33.3 % (2 of 6) | 16.7 % (1 of 6)"
+    assert f"| fp8 | tools | {gap} | 33.3 % (2 of 6) | 16.7 % (1 of 6) |" in shown
+    assert "| fp8 | qa | 50.0 % (3 of 6) | 33.3 % (2 of 6) | 16.7 % (1 of 6) | no parser | no parser |" in shown
 
 
-def test_no_loss_is_said() -> None:
-    assert page(material(losses=0)).count("No item was lost.") == 4
+def test_shared_settings_that_differ_are_named() -> None:
+    assert "Every shared setting" in page(material())
+    shown = page(material("max_num_seqs"))
+    assert "Every shared setting" not in shown
+    assert "- fp8: max\\_num\\_seqs\n" in shown

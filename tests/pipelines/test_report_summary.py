@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.reporting.summary import run_summary
-from tests.pipelines.report_material import decision
+from tests.pipelines.report_records import decision
 
 REPORT = Path("runs/demo/report.md")
 
@@ -17,7 +17,8 @@ def test_the_table_has_every_candidate_with_its_numbers() -> None:
         "profile demo, baseline bf16",
         "",
         "scene  serves  candidate  verdict  suite  losses  gains  n   lower pp  margin pp  not passed",
-        "tools          awq-int4   FAIL     tools  5       2      48  -14.62    16.00      noninferiority FAIL, must_pass FAIL",
+        "tools          awq-int4   FAIL     tools  5       2      48  -14.62    16.00      "
+        "noninferiority FAIL, must_pass FAIL",
         "tools  yes     fp8        PASS     tools  5       2      48  -14.62    16.00",
         "tools          bf16       PASS",
         "",
@@ -62,6 +63,8 @@ def test_the_exit_code_is_said_in_words(
 @pytest.mark.parametrize("text", ["\x1b[31mred", "two\nlines", "\u202egnihton", "\ud800"])
 def test_a_terminal_sees_no_control_character(text: str) -> None:
     made = decision(2, broken=(text,)).model_copy(update={"profile": text})
+    scenes = [scene.model_copy(update={"scene": text}) for scene in made.scenes]
+    made = made.model_copy(update={"scenes": scenes})
     shown = run_summary(made, REPORT)
     assert len(shown.split("\n")) == 10
     assert not set(shown) & set("\x1b\u202e\ud800")

@@ -25,7 +25,11 @@ REFUND = {
         "parameters": {"type": "object", "properties": {"z": {"type": "number"}, "a": {"type": "string"}}},
     },
 }
-CALL: dict[str, Any] = {"id": "1", "type": "function", "function": {"name": "refund", "arguments": '{"z": 12.50, "a": "退"}'}}
+CALL: dict[str, Any] = {
+    "id": "1",
+    "type": "function",
+    "function": {"name": "refund", "arguments": '{"z": 12.50, "a": "退"}'},
+}
 CONVERSATIONS: dict[str, list[dict[str, Any]]] = {
     "one turn": [{"role": "user", "content": "你好"}],
     "two turns": [
@@ -111,6 +115,19 @@ def test_the_template_may_lie_in_the_tokenizer_s_settings(tmp_path: Path, templa
     (tmp_path / "chat_template.jinja").unlink()
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE}))
     assert ChatTemplate(tmp_path).sha256 == template.sha256
+
+
+def test_lines_that_hold_only_a_block_leave_no_trace(tmp_path: Path) -> None:
+    make_checkpoint(tmp_path)
+    lines = [
+        "{% for message in messages %}",
+        "  {% if true %}",
+        "x {{ message.content }}",
+        "  {% endif %}",
+        "{% endfor %}",
+    ]
+    (tmp_path / "chat_template.jinja").write_text("\n".join([*lines, "end", ""]))
+    assert ChatTemplate(tmp_path).text([{"role": "user", "content": "1"}] * 2, None) == "x 1\nx 1\nend"
 
 
 @pytest.mark.parametrize(

