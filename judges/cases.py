@@ -2,9 +2,11 @@
 
 A row has `id`, `tool_schema` (list of `{name, parameters}`), `expected` (list of `{name, arguments}`; empty: no call
 is wanted), `raw` and `form`: `arguments` (the text of `function.arguments`, with `called_name`), `tool_calls` (the list
-of an API answer), or a full completion in the dialect `hermes` (also `text`), `bare` or `qwen_xml`. `finish_reason`,
-`completion_capped` and `call_order` (`any`, `strict`) may be given. One JSON verdict a line goes to stdout, in the
-order of the rows. Exit 0, or 2 where a row cannot be read (named on stderr by line number; the others are judged).
+of an API answer), or a full completion in the dialect `hermes` (also `text`), `bare` or `qwen_xml`. A null `raw` is an
+empty one. `finish_reason`, `completion_capped` and `call_order` (`any`, `strict`) may be given.
+
+One JSON verdict a line goes to stdout, in the order of the rows. Exit 0, or 2 where a row cannot be read: it is named
+on stderr by its line number, and the others are judged.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from evalsets.items import GoldArgument, GoldCall
-from judges.call_shape import tools_by_name
+from judges.call_shape import Tools, tools_by_name
 from judges.calls import NATURAL_ENDS, Ending, Wanted, judge_native, judge_text
 from judges.envelope_native import NativeCall, native_calls
 from judges.findings import Finding, as_errors, recoveries, tolerable
@@ -29,25 +31,12 @@ DIALECTS: dict[str, Dialect] = {"hermes": "hermes", "text": "hermes", "bare": "b
 
 def judge_case(row: Mapping[str, Any]) -> Verdict:
     """The verdict on one case. Raises `ValueError` saying which field of the row cannot be used."""
-    tools = tools_by_name(
-        [(_field(tool, "name", str), _field(tool, "parameters", dict)) for tool in _list(row, "tool_schema")]
-    )
-    gold = [_gold(call) for call in _list(row, "expected")]
+    schemas = [
+        (_field(tool, "name", str), _field(tool, "parameters", dict)) for tool in _field(row, "tool_schema", list)
+    ]
+    gold = [_gold(call) for call in _field(row, "expected", list)]
     wanted = Wanted(gold, not gold, bool(gold), row.get("call_order") == "strict")
-    finish = row.get("finish_reason")
-    capped = bool(row.get("completion_capped")) or finish == "length"
-    end = Ending(capped, not capped and finish in NATURAL_ENDS)
-    form = _field(row, "form", str)
-    findings: list[Finding]
-    if form == "arguments":
-        native = [NativeCall(_field(row, "called_name", str), _field(row, "raw", str))]
-        findings = judge_native(native, wanted, tools, end)
-    elif form == "tool_calls":
-        findings = judge_native(native_calls([exact(entry) for entry in _list(row, "raw")]), wanted, tools, end)
-    elif form in DIALECTS:
-        findings = judge_text(_field(row, "raw", str), wanted, tools, DIALECTS[form], end)
-    else:
-        raise ValueError(f"form {form!r} is none of arguments, tool_calls, {', '.join(DIALECTS)}")
+    findings = _findings(row, wanted, tools_by_name(schemas), _ending(row))
     errors = as_errors(findings)
     return Verdict(
         item_id=str(row.get("id", "")),
@@ -59,6 +48,26 @@ def judge_case(row: Mapping[str, Any]) -> Verdict:
         errors=errors,
         recoveries=recoveries(findings),
     )
+
+
+def _findings(row: Mapping[str, Any], wanted: Wanted, tools: Tools, end: Ending) -> list[Finding]:
+    form = _field(row, "form", str)
+    if form == "arguments":
+        text = "" if row.get("raw") is None else _field(row, "raw", str)
+        return judge_native([NativeCall(_field(row, "called_name", str), text)], wanted, tools, end)
+    if form == "tool_calls":
+        entries = [] if row.get("raw") is None else _field(row, "raw", list)
+        return judge_native(native_calls([exact(entry) for entry in entries]), wanted, tools, end)
+    if form in DIALECTS:
+        text = "" if row.get("raw") is None else _field(row, "raw", str)
+        return judge_text(text, wanted, tools, DIALECTS[form], end)
+    raise ValueError(f"form {form!r} is none of arguments, tool_calls, {', '.join(DIALECTS)}")
+
+
+def _ending(row: Mapping[str, Any]) -> Ending:
+    finish = row.get("finish_reason")
+    capped = bool(row.get("completion_capped")) or finish == "length"
+    return Ending(capped, not capped and finish in NATURAL_ENDS)
 
 
 def read_line(line: str) -> Mapping[str, Any]:
@@ -104,11 +113,6 @@ def _gold(call: Any) -> GoldCall:
         name=_field(call, "name", str),
         args={key: GoldArgument(any_of=[exact(value)]) for key, value in arguments.items()},
     )
-
-
-def _list(row: Mapping[str, Any], name: str) -> list[Any]:
-    found: list[Any] = _field(row, name, list)
-    return found
 
 
 def _field(row: Any, name: str, kind: type) -> Any:

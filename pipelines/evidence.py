@@ -9,13 +9,17 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from evalsets.records import InputError
+from evalsets.records import InputError, read_record, write_atomic
 from pipelines.layout import Layout
 from pipelines.params import PARAMS
 from pipelines.profiles import Profile, load_profile
+from pipelines.reporting.summary import run_summary
 from pipelines.stage import run_stage
+from registry.gate.decision import Decision
 
 EVIDENCE = Path("evidence")
+README = Path("README.md")
+BEGIN, END = "<!-- decision:begin -->", "<!-- decision:end -->"
 
 
 def collect(profile: Profile) -> Path:
@@ -40,15 +44,27 @@ def collect(profile: Profile) -> Path:
     return target
 
 
+def refreshed(readme: str, decision: Decision, report: Path) -> str:
+    """README.md with the decision table of this evidence between its markers."""
+    before, _, rest = readme.partition(BEGIN)
+    _, found, after = rest.partition(END)
+    if not found:
+        raise InputError(f"README.md: no {BEGIN} … {END}; put the markers back")
+    return f"{before}{BEGIN}\n\n```text\n{run_summary(decision, report)}\n```\n\n{END}{after}"
+
+
 def _copy(path: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(path, target)
 
 
 def main() -> None:
-    """Copy, and say what to commit."""
+    """Copy, show a local run's decision in README.md, and say what to commit."""
     target = collect(load_profile(PARAMS))
-    print(f"{target}/ holds this run; commit it together with dvc.lock")
+    if target.name == "local":
+        decision = read_record(target / "decision.json", Decision)
+        write_atomic(README, refreshed(README.read_text("utf-8"), decision, target / "report.md").encode())
+    print(f"{target}/ holds this run; commit it together with dvc.lock and README.md")
 
 
 if __name__ == "__main__":

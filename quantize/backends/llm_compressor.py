@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,15 +83,16 @@ def _layer_errors(messages: Iterator[str]) -> dict[str, float]:
 
 @contextmanager
 def _messages() -> Iterator[list[tuple[str, str]]]:
-    """The library's log messages from here on, as (level, text), instead of hundreds of lines on the console."""
+    """The library's log messages inside, as (level, text). Its own console output shows on a terminal only."""
     heard: list[tuple[str, str]] = []
 
     def hear(message: loguru.Message) -> None:
         heard.append((message.record["level"].name, message.record["message"]))
 
-    logger.remove()
     sink = logger.add(hear, level="DEBUG")
+    console = nullcontext() if sys.stderr.isatty() else redirect_stderr(io.StringIO())
     try:
-        yield heard
+        with console:
+            yield heard
     finally:
         logger.remove(sink)

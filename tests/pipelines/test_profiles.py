@@ -127,7 +127,7 @@ def test_a_mistake_is_said_with_file_key_and_allowed_values(tmp_path: Path, name
 
 
 TEXTS: dict[str, tuple[str | bytes, str]] = {
-    "a key twice": ("profile: a\nmodel: 1\nprofile: b\n", r"key given twice: profile.*line 3|key given twice: profile"),
+    "a key twice": ("profile: a\nmodel: 1\nprofile: b\n", "key given twice: profile"),
     "a key twice within": ("engine:\n  seed: 1\n  seed: 2\n", "key given twice: seed"),
     "not YAML": ("profile: [a\n", "not YAML: .*line"),
     "a tag that makes objects": ("profile: !!python/object/apply:os.getcwd []\n", "not YAML: could not determine"),
