@@ -15,7 +15,8 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Manifest(BaseModel):
-    """One published checkpoint. `files` maps every file but the manifest to its SHA-256.
+    """One published checkpoint. `recipe` is the recipe file's path, `recipe_text` and `recipe_sha256` its content.
+    `files` maps every file but the manifest to its SHA-256.
 
     `weights_digest` is the digest OpenSSF model signing uses: SHA-256 over the raw SHA-256 digests of the files in
     name order. `awq_error` is the mean squared error per layer that the AWQ search ended with, empty elsewhere.
@@ -30,6 +31,7 @@ class Manifest(BaseModel):
     base_revision: str
     base_digest: Sha256
     recipe: str
+    recipe_text: str
     recipe_sha256: Sha256
     calibration_sha256: Sha256 | None
     weight_bits: int

@@ -17,6 +17,7 @@ import requests
 from tqdm import tqdm
 
 from evalsets.records import InputError
+from pipelines.engine.reaper import end_session
 from pipelines.engine.settings import masked, secrets
 
 STOP_S = 30
@@ -60,16 +61,22 @@ def running(argv: list[str], environment: dict[str, str], port: int, log: Path, 
     secret of the command line or the environment is left in the log.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
+    session = log.with_suffix(".session")
+    _end_leftover(session)
     started = time.monotonic()
     with log.open("wb") as out:
         guarded = [sys.executable, "-m", "pipelines.engine.reaper", str(os.getpid()), *argv]
-        process = subprocess.Popen(guarded, env=environment, stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            guarded, env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    session.write_text(f"{process.pid} {time.time()}")
     server = Server(f"http://127.0.0.1:{port}", port, log, process, secrets(argv, environment))
     try:
         _await_ready(server, timeout_s)
         yield replace(server, start_s=round(time.monotonic() - started, 1))
     finally:
         _stop(process)
+        _end_leftover(session)
         _mask_log(server)
 
 
@@ -119,6 +126,14 @@ def _await_ready(server: Server, timeout_s: int) -> None:
             time.sleep(0.5)
             bar.update(0)
     raise died(f"the engine was not ready within {timeout_s} s", server)
+
+
+def _end_leftover(session: Path) -> None:
+    # Where the guardian itself was killed, the engine's processes are left in its session.
+    if session.exists():
+        number, started = session.read_text().split()
+        end_session(int(number), float(started))
+        session.unlink()
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

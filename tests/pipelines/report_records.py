@@ -114,6 +114,7 @@ def manifest(variant: str, text: str) -> Manifest:
             "base_revision": text,
             "base_digest": SOME,
             "recipe": text,
+            "recipe_text": text,
             "recipe_sha256": SOME,
             "calibration_sha256": None if variant == BASELINE else SOME,
             "weight_bits": 4,

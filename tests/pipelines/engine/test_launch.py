@@ -108,3 +108,22 @@ def test_an_error_inside_still_stops_the_engine(bench: Bench) -> None:
         assert server.start_s > 0
         1 / 0  # noqa: B018
     assert not server.alive()
+
+
+@pytest.mark.parametrize("client_too", [False, True])
+def test_an_engine_whose_guardian_is_killed_is_ended_all_the_same(bench: Bench, client_too: bool) -> None:
+    """Either by the client on its way out, or, were it killed as well, by the next one that starts."""
+    log, port = bench.folder / "engine.log", free_port()
+    argv = [sys.executable, "-c", ENGINE, str(port)]
+    with running(argv, dict(os.environ), port, log, 20) as server:
+        server.process.kill()
+        server.process.wait()
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        if client_too:
+            again = free_port()
+            other = [sys.executable, "-c", ENGINE, str(again)]
+            with running(other, dict(os.environ), again, log, 20), pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port), timeout=5)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
+    assert not log.with_suffix(".session").exists()

@@ -61,6 +61,7 @@ def _manifest(files: dict[str, str], weight_bytes: int) -> Manifest:
         base_revision="0",
         base_digest="0" * 64,
         recipe="",
+        recipe_text="",
         recipe_sha256="0" * 64,
         calibration_sha256=None,
         weight_bits=16,

@@ -296,6 +296,7 @@ def manifest(variant: str, weights: str) -> Manifest:
         base_revision="1",
         base_digest=SHA["bf16"],
         recipe="recipe.yaml",
+        recipe_text="",
         recipe_sha256=SHA["other"],
         calibration_sha256=None,
         weight_bits=16,

@@ -109,6 +109,7 @@ class FakeRun:
             base_revision="0" * 40,
             base_digest=SOME,
             recipe=f"{variant}.yaml",
+            recipe_text="# made by the test",
             recipe_sha256=SOME,
             calibration_sha256=None,
             weight_bits=8,
