@@ -13,6 +13,8 @@ Domain = Literal["service", "knowledge", "contract", "tools"]
 Lang = Literal["zh", "en"]
 Role = Literal["system", "user", "assistant", "tool"]
 Suite = Literal["qa", "tools"]
+# The envelope a model is taught to write tool calls in: tagged JSON, bare JSON, or tagged parameters.
+Dialect = Literal["hermes", "bare", "qwen_xml"]
 Normaliser = Literal[
     "strip",  # surrounding white space
     "first_line",  # the first non-empty line only

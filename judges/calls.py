@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evalsets.items import GoldCall, Tool, ToolItem
+from evalsets.items import Dialect, GoldCall, Tool, ToolItem
 from evalsets.responses import Response
 from judges.call_shape import Reading, Tools, tools_by_name
 from judges.envelope_hermes import read_bare, read_hermes
@@ -15,7 +15,7 @@ from judges.envelope_xml import read_xml
 from judges.findings import Finding, as_errors, recoveries, tolerable
 from judges.match import compare_calls
 from judges.turn import UNTHINK, Turn, read_turn, runs_away, too_long
-from judges.verdicts import Dialect, EngineVerdict, Verdict
+from judges.verdicts import EngineVerdict, Verdict
 
 NATURAL_ENDS = ("stop", "tool_calls", "function_call", "end_turn", "stop_sequence")
 CALL_TAGS = ("<tool_call>", "<function=")

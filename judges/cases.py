@@ -18,13 +18,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from evalsets.items import GoldArgument, GoldCall
+from evalsets.items import Dialect, GoldArgument, GoldCall
 from judges.call_shape import Tools, tools_by_name
 from judges.calls import NATURAL_ENDS, Ending, Wanted, judge_native, judge_text
 from judges.envelope_native import NativeCall, native_calls
 from judges.findings import Finding, as_errors, recoveries, tolerable
 from judges.schema import exact
-from judges.verdicts import Dialect, Verdict
+from judges.verdicts import Verdict
 
 DIALECTS: dict[str, Dialect] = {"hermes": "hermes", "text": "hermes", "bare": "bare", "qwen_xml": "qwen_xml"}
 

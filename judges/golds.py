@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from evalsets.items import GoldCall
+from evalsets.items import Dialect, GoldCall
 from evalsets.records import Json
-from judges.verdicts import Dialect
 
 
 def render(value: Json) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from evalsets.items import Tool, ToolItem
+from evalsets.items import Dialect, Tool, ToolItem
 from evalsets.records import Json
 from judges.call_shape import Tools, tools_by_name
 from judges.damages import damaged
@@ -16,7 +16,6 @@ from judges.number_classes import SAFE_INTEGER
 from judges.scalars import is_number
 from judges.schema import Place
 from judges.values import equal
-from judges.verdicts import Dialect
 
 Arguments = dict[str, Json]
 

@@ -9,9 +9,6 @@ from evalsets.records import Record
 
 JUDGE_VERSION = "1"
 
-# How a model is taught to write calls: `<tool_call>` JSON `</tool_call>`; JSON alone or in one fence; XML parameters.
-Dialect = Literal["hermes", "bare", "qwen_xml"]
-
 
 class Error(Record):
     """One thing wrong with an answer.

@@ -11,14 +11,13 @@ from typing import Annotated, Any, Literal, TypeVar
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from evalsets.items import Suite
+from evalsets.items import Dialect, Suite
 from evalsets.records import InputError, Record, explain
 
 PARAMS = Path("params.yaml")
 AGAIN = "baseline-again"
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
-Dialect = Literal["hermes", "bare", "qwen_xml"]
 
 
 class WheelPart(Record):

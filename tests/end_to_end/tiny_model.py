@@ -9,11 +9,10 @@ import sys
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from tokenizers import pre_tokenizers
+from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-TEXT = ["refund order 12900 please", "查询订单退款金额", '{"name": "refund", "arguments": {"amount": 1}}'] * 20
 TEMPLATE = """{%- if tools %}{{- '<|im_start|>system\n# Tools' }}
 {%- for tool in tools %}{{- '\n' }}{{- tool | tojson }}{%- endfor %}{{- '<|im_end|>\n' }}{%- endif %}
 {%- for message in messages %}
@@ -31,13 +30,11 @@ TEMPLATE = """{%- if tools %}{{- '<|im_start|>system\n# Tools' }}
 
 def build(target: Path) -> None:
     """Save model, tokenizer and template to `target`."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=512, special_tokens=SPECIAL, initial_alphabet=alphabet)
-    tokenizer.train_from_iterator(TEXT, trainer)
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>")
+    # Bytes only. The class matters: engines split text as Qwen2 does, whatever tokenizer.json says.
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {token: number for number, token in enumerate([*SPECIAL, *letters])}
+    fast = Qwen2Tokenizer(vocab=vocabulary, merges=[], eos_token="<|im_end|>", pad_token="<|endoftext|>")
+    fast.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
     fast.chat_template = TEMPLATE
     torch.manual_seed(11)
     config = Qwen2Config(
@@ -47,7 +44,7 @@ def build(target: Path) -> None:
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
-        max_position_embeddings=4096,
+        max_position_embeddings=8192,
         tie_word_embeddings=False,
         initializer_range=0.4,
         bos_token_id=None,

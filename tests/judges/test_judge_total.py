@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalsets.items import GoldArgument, GoldCall, Message, ToolItem
+from evalsets.items import Dialect, GoldArgument, GoldCall, Message, ToolItem
 from evalsets.responses import Response
 from judges.calls import judge_call
 from judges.cases import judge_case, read_line
 from judges.labels import EXAMPLE_TOOLS
 from judges.mutations import gold_completion
 from judges.turn import MAX_BYTES
-from judges.verdicts import Dialect, Verdict
+from judges.verdicts import Verdict
 
 CASES = [read_line(line) for line in (Path(__file__).parent / "data" / "cases.jsonl").read_text("utf-8").splitlines()]
 PIECES = [

@@ -8,13 +8,12 @@ from typing import Any, Literal
 
 import pytest
 
-from evalsets.items import Function, GoldArgument, GoldCall, Message, Tool, ToolItem
+from evalsets.items import Dialect, Function, GoldArgument, GoldCall, Message, Tool, ToolItem
 from evalsets.responses import Response
 from judges.calls import judge_call
 from judges.golds import completion
 from judges.labels import EXAMPLE_TOOLS
 from judges.mutations import gold_completion, mutations
-from judges.verdicts import Dialect
 
 TOOLS = [
     Tool(function=Function(name=name, description="", parameters=parameters))
