@@ -66,12 +66,10 @@ class Scene(Record):
 
 
 class Policy(Record):
-    """What decides. `max_unjudged_rate` is per suite; `max_attempts` the number of recipes or reruns declared."""
+    """What decides. `max_unjudged_rate` is the share (0 to 1) of a suite's items that may stay unjudged."""
 
     baseline: str
     max_unjudged_rate: Annotated[float, Field(ge=0, lt=1)] = 0.005
-    max_attempts: Annotated[int, Field(ge=1)] = 1
-    reason_for_weakening: str | None = None
     scenes: Annotated[dict[str, Scene], Field(min_length=1)]
 
     @model_validator(mode="after")
