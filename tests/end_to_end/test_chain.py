@@ -17,6 +17,9 @@ import pytest
 import yaml
 from mlflow import MlflowClient
 
+from evalsets.load import load_qa
+from quantize.chat_template import ChatTemplate
+
 ROOT = Path(__file__).parent.parent.parent
 HERE = Path(__file__).parent
 RUNS = ["bf16", "awq-int4", "fp8", "baseline-again"]
@@ -82,6 +85,24 @@ def test_each_variant_ran_on_its_own_weights_and_kernel(project: Path) -> None:
     assert (executions["fp8"]["activation_bits"], executions["fp8"]["note"]) in [(8, ""), (16, "w8a16-dequantized")]
     assert len({record["weights_digest"] for record in records.values()}) == 3
     assert len({record["generation_key"] for record in records.values()}) == 4
+
+
+def test_both_environments_load_the_same_base(project: Path) -> None:
+    """Two versions of transformers read one config; a lost rope_theta would show here and nowhere else."""
+    root = project / "runs/tiny"
+    items = {item.id: item for item in load_qa(project / "evalsets/data/qa.jsonl")}
+    template = ChatTemplate(root / "base")
+    with (
+        (root / "responses/bf16/qa.jsonl").open() as rows,
+        (root / "responses/bf16/qa.logprobs.jsonl").open() as chosen,
+    ):
+        row, scores = json.loads(rows.readline()), json.loads(chosen.readline())
+    prompt = template.ids([message.model_dump(exclude_none=True) for message in items[row["item_id"]].messages], None)
+    command = [project / ".venvs/llmcompressor/bin/python", HERE / "first_token.py", root / "base"]
+    done = subprocess.run(command, input=json.dumps(prompt), capture_output=True, text=True, check=True)
+    token, score = json.loads(done.stdout.splitlines()[-1])
+    assert token == row["token_ids"][0]
+    assert score == pytest.approx(scores["logprobs"][0], abs=0.05)
 
 
 def test_the_evidence_chain_reaches_from_alias_to_suite(project: Path) -> None:

@@ -173,9 +173,10 @@ def test_every_variant_is_run_once_and_the_baseline_twice(path: Path) -> None:
     assert set(profile.compared) == runs.keys() - {baseline}
 
 
-def test_params_yaml_is_the_rendering_of_local() -> None:
-    text = render(load_profile(LOCAL), Path("profiles/local.yaml"))
-    assert (ROOT / "params.yaml").read_text("utf-8") == text
+def test_params_yaml_is_the_rendering_of_the_profile_it_names() -> None:
+    active = load_profile(ROOT / "params.yaml").profile
+    source = Path("profiles") / f"{active}.yaml"
+    assert (ROOT / "params.yaml").read_text("utf-8") == render(load_profile(ROOT / source), source)
 
 
 @pytest.fixture
