@@ -1,4 +1,4 @@
-"""The first token that transformers picks after a prompt, and its log-probability. Runs in the llmcompressor environment.
+"""The first token transformers picks after a prompt, and its log-probability. Runs in the llmcompressor environment.
 
 `python first_token.py CHECKPOINT` reads token ids as JSON from standard input and prints [token id, log-probability].
 """
