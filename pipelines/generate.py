@@ -28,7 +28,8 @@ def generate(params: Params, run: str) -> None:
         chosen = [Logprobs(item_id=row.item_id, logprobs=row.logprobs or []) for row in responses]
         write_rows(layout.logprobs(run, suite), chosen)
         failed = sum(response.status == "infra" for response in responses)
-        print(f"{run} {suite}: {len(responses)} items, {failed} without an answer")
+        again = f"; to ask them again: dvc repro --force --single-item generate@{run}" if failed else ""
+        print(f"{run} {suite}: {len(responses)} items, {failed} without an answer{again}")
     digests = {suite: file_sha256(layout.responses(run, suite)) for suite in rows}
     write_record(layout.engine(run), record.model_copy(update={"responses": digests}))
 

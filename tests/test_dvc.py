@@ -83,20 +83,40 @@ def test_expensive_stages_depend_on_few_files(stage: str, kept_out: list[str]) -
     assert not [dep for dep in deps for prefix in kept_out if dep == prefix or dep.startswith(f"{prefix}/")]
 
 
-def test_every_profile_gives_stages(tmp_path: Path) -> None:
-    """dvc reads the pipeline under every profile's params."""
-    for name in ("dvc.yaml", "profiles", ".dvc/config"):
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Path:
+    """A repository with the pipeline and the profiles, and nothing else."""
+    for name in ("dvc.yaml", "profiles", "quantize/recipes", ".dvc/config"):
         target = tmp_path / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        source = ROOT / name
-        subprocess.run(["cp", "-r", str(source), str(target)], check=True)
+        subprocess.run(["cp", "-r", str(ROOT / name), str(target)], check=True)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    for profile in sorted((ROOT / "profiles").glob("*.yaml")):
-        use = [sys.executable, "-m", "pipelines.profiles", "use", profile.stem]
-        subprocess.run(use, cwd=tmp_path, check=True, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"})
-        dvc = [sys.executable, "-m", "dvc", "stage", "list", "--name-only"]
-        listed = subprocess.run(dvc, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.split()
-        variants = yaml.safe_load(profile.read_text())["variants"]
-        assert {f"quantize@{name}" for name in variants} <= set(listed)
-        assert {f"generate@{name}" for name in [*variants, "baseline-again"]} <= set(listed)
-        assert {"fetch", "calibrate", "gate", "report", "promote"} <= set(listed)
+    return tmp_path
+
+
+def stages(pipeline: Path, profile: str) -> set[str]:
+    """The names of the stages that DVC sees under a profile."""
+    use = [sys.executable, "-m", "pipelines.profiles", "use", profile]
+    subprocess.run(use, cwd=pipeline, check=True, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"})
+    dvc = [sys.executable, "-m", "dvc", "stage", "list", "--name-only"]
+    return set(subprocess.run(dvc, cwd=pipeline, check=True, capture_output=True, text=True).stdout.split())
+
+
+@pytest.mark.parametrize("profile", sorted((ROOT / "profiles").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_profile_gives_stages(pipeline: Path, profile: Path) -> None:
+    listed = stages(pipeline, profile.stem)
+    variants = yaml.safe_load(profile.read_text())["variants"]
+    assert {f"quantize@{name}" for name in variants} <= listed
+    assert {f"{stage}@{name}" for stage in ("generate", "judge") for name in [*variants, "baseline-again"]} <= listed
+    assert {"fetch", "calibrate", "gate", "report", "promote", "compare@baseline-again"} <= listed
+
+
+def test_a_new_recipe_needs_its_file_and_the_profile(pipeline: Path) -> None:
+    (pipeline / "quantize/recipes/awq-int4-wide.yaml").write_text("# a new recipe\n")
+    profile = pipeline / "profiles/local.yaml"
+    text = profile.read_text().replace(
+        "  fp8: {recipe:", "  awq-int4-wide: {recipe: quantize/recipes/awq-int4-wide.yaml}\n  fp8: {recipe:"
+    )
+    profile.write_text(text)
+    new = {f"{stage}@awq-int4-wide" for stage in ("quantize", "generate", "judge", "compare")}
+    assert new <= stages(pipeline, "local")
