@@ -9,13 +9,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from quantize.alone import alone
 from quantize.backends.report import BackendReport
 from quantize.calibration import Row, read_rows
 from quantize.manifest import MANIFEST, Manifest, file_digests, load_manifest, weights_digest
+from quantize.preconditions import Room, unmet
 from quantize.recipe import Recipe, RecipeError, load_recipe
 from quantize.sources import Source
-from quantize.verify import verify
+from quantize.verify import headers, is_quantized, verify
 
 SIDE_FILES = (
     "tokenizer.json",
@@ -69,7 +72,7 @@ def publish(order: Order, target: Path, scratch: Path) -> Manifest:
         if staging.exists():
             shutil.rmtree(staging)
         staging.mkdir()
-        _require_disk(order.base, staging)
+        _require_room(order, recipe, rows, staging)
         started = time.monotonic()
         report = backend(recipe.backend)(order.base, recipe, rows, staging)
         _require_few_skips(report, recipe, order.recipe)
@@ -141,11 +144,13 @@ def _restore_side_files(base: Path, staging: Path) -> None:
             shutil.copyfile(base / name, staging / name)
 
 
-def _require_disk(base: Path, staging: Path) -> None:
-    need = 2 * sum(path.stat().st_size for path in base.glob("*.safetensors"))
-    free = shutil.disk_usage(staging).free
-    if free < need:
-        raise RecipeError(f"{staging}: {free / 1e9:.1f} GB free, {need / 1e9:.1f} needed (twice the base); free some")
+def _require_room(order: Order, recipe: Recipe, rows: Sequence[Row], staging: Path) -> None:
+    shapes = {name: shape for name, (_, shape) in headers(order.base).items() if is_quantized(name, shape, recipe)}
+    base_bytes = sum(path.stat().st_size for path in order.base.glob("*.safetensors"))
+    room = Room(shutil.disk_usage(staging).free, psutil.virtual_memory().available)
+    problems = unmet(shapes, base_bytes, recipe, rows, room)
+    if problems:
+        raise RecipeError(f"{order.variant}: not started: {'; '.join(problems)}")
 
 
 def _require_few_skips(report: BackendReport, recipe: Recipe, path: Path) -> None:

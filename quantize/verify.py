@@ -39,7 +39,7 @@ def is_quantized(name: str, shape: list[int], recipe: Recipe) -> bool:
 
 
 def _tensor_problems(base: Path, staging: Path, recipe: Recipe) -> list[str]:
-    before, after = _headers(base), _headers(staging)
+    before, after = headers(base), headers(staging)
     expected: dict[str, str | None] = {}
     for name, (dtype, shape) in before.items():
         if not is_quantized(name, shape, recipe):
@@ -59,7 +59,8 @@ def _tensor_problems(base: Path, staging: Path, recipe: Recipe) -> list[str]:
     return problems + _scale_problems(staging)
 
 
-def _headers(folder: Path) -> dict[str, tuple[str, list[int]]]:
+def headers(folder: Path) -> dict[str, tuple[str, list[int]]]:
+    """Type and shape of every tensor of a checkpoint folder, from the safetensors headers alone."""
     found: dict[str, tuple[str, list[int]]] = {}
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as file:
