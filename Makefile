@@ -42,5 +42,10 @@ evidence: ## copy the run's small records to evidence/<profile>/, to be committe
 ui: ## open the MLflow UI on the registry
 	@MLFLOW_DISABLE_TELEMETRY=true $(CONTROL) -m mlflow ui --backend-store-uri sqlite:///mlflow.db --port 5000
 
+.PHONY: side-by-side
+side-by-side: ## this judge and bfcl-eval on the same answers: the tables of docs/side-by-side.md
+	@$(PYTHON) -m pipelines.setup.environments control bfcl
+	@$(CONTROL) -m tests.judges.side_by_side
+
 lock: ## resolve envs/*.in anew into envs/*.txt (needs uv; torch's CPU wheel through UV_FIND_LINKS or UV_INDEX)
 	@sh envs/lock.sh

@@ -10,6 +10,10 @@ compile() {
 }
 compile control
 compile llmcompressor
+# The judge is measured with the versions it runs with.
+compile quality
+# bfcl-eval lists what its other parts use, torch among it; its checker imports none of bfcl.excludes.
+compile bfcl --excludes bfcl.excludes
 # The vision and audio builds do not match the CPU torch and break importing transformers; triton is unused on CPUs.
 compile vllm --no-emit-package torchvision --no-emit-package torchaudio --no-emit-package torchcodec \
     --no-emit-package triton
