@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,7 +22,9 @@ from pipelines.engine.reaper import end_session
 from pipelines.engine.settings import masked, secrets
 
 STOP_S = 30
+EXCEPTION = re.compile(r"^(?:.*ERROR.*\] )?((?:\w+\.)*\w*(?:Error|Exception): .+)$", re.MULTILINE)
 HINTS = {
+    "less than requested memory for kv": "lower VLLM_CPU_KVCACHE_SPACE in the profile's engine.environment",
     "Cannot allocate memory": "free memory, or lower VLLM_CPU_KVCACHE_SPACE in the profile's engine.environment",
     "out of memory": "lower engine.max_model_len or engine.max_num_seqs, or free the card",
     "Address already in use": "another process took the port; run again",
@@ -94,12 +97,24 @@ def last_lines(server: Server, count: int = 15) -> str:
 
 
 def died(what: str, server: Server) -> InputError:
-    """The error for an engine that is gone: what happened, its last log lines, and what to do next."""
-    text = _text(server.log)
+    """The error for an engine that is gone: what happened, why as its log has it, its last lines, what to do next."""
+    text = masked(_text(server.log), server.hidden)
     advice = next((hint for sign, hint in HINTS.items() if sign in text), "read the whole log, correct, and run again")
+    causes = "".join(f"  | {cause}\n" for cause in first_causes(text))
     return InputError(
-        f"{what}; no item was graded for it. Last lines of {server.log}:\n{last_lines(server)}\nWhat to do: {advice}"
+        f"{what}; no item was graded for it."
+        + (f" What failed first:\n{causes}" if causes else " ")
+        + f"Last lines of {server.log}:\n{last_lines(server)}\nWhat to do: {advice}"
     )
+
+
+def first_causes(log: str, count: int = 2) -> list[str]:
+    """The first different exceptions that a log names, at most `count` of 300 characters each.
+
+    An engine's processes pass a failure on to one another, so that the end of the log only says that one failed.
+    """
+    found = dict.fromkeys(match[1] for match in EXCEPTION.finditer(log) if "See root cause above" not in match[1])
+    return [cause[:300] for cause in list(found)[:count]]
 
 
 def _text(log: Path) -> str:

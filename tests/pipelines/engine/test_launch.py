@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evalsets.records import InputError
-from pipelines.engine.launch import HINTS, Server, died, free_port, running
+from pipelines.engine.launch import HINTS, Server, died, first_causes, free_port, running
 from tests.pipelines.engine.bench import Bench
 
 ENGINE = """
@@ -52,6 +52,10 @@ def test_an_engine_that_dies_at_start_shows_its_last_lines_and_what_to_do(bench:
         ("OSError: [Errno 98] Address already in use", "run again"),
         ("api_server.py: error: unrecognized arguments: --scheduler-policy", "correct engine.flags in the profile"),
         ("ModuleNotFoundError: No module named 'vllm'", "make setup"),
+        (
+            "ERROR [w.py:1] ValueError: Available memory on node 0 is less than requested memory for kv (900.0 GiB).",
+            "lower VLLM_CPU_KVCACHE_SPACE",
+        ),
         ("something else", "read the whole log"),
     ],
 )
@@ -61,6 +65,27 @@ def test_known_signs_in_the_log_become_advice(tmp_path: Path, line: str, advice:
     server = Server("", 0, log, subprocess.Popen(["true"]), frozenset())
     server.process.wait()
     assert advice in str(died("it ended", server)).partition("What to do: ")[2]
+
+
+def test_what_failed_first_is_shown_though_the_log_ends_otherwise(tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    first = "ValueError: no room for 900.0 GiB"
+    second = "RuntimeError: Worker failed with error 'no room for 900.0 GiB'"
+    lines = [
+        "(APIServer pid=1) WARNING [utils.py:2] limit errors like `OSError: [Errno 24] Too many open files`. Raise it",
+        f"(Worker pid=3) ERROR 11-29 22:09:35 [multiproc_executor.py:1063] {first}",
+        f"(Worker pid=3) ERROR 11-29 22:09:35 [multiproc_executor.py:1063] {first}",
+        f"(EngineCore pid=2) ERROR 11-29 22:09:35 [core.py:1510] {second}",
+        second,
+        *(f"  File line {number}" for number in range(30)),
+        "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': 1}",
+    ]
+    log.write_text("\n".join(lines))
+    server = Server("", 0, log, subprocess.Popen(["true"]), frozenset())
+    server.process.wait()
+    assert first_causes(log.read_text()) == [first, second]
+    said = str(died("it ended", server))
+    assert f"What failed first:\n  | {first}\n  | {second}\n" in said
 
 
 def test_a_command_that_does_not_exist_is_said(bench: Bench) -> None:
