@@ -31,6 +31,7 @@ check: setup ## formatting, lint, types, suites
 	@$(CONTROL) -m ruff check .
 	@$(CONTROL) -m mypy
 	@$(CONTROL) -m evalsets.lint
+	@$(CONTROL) -m pipelines.lint_suites
 
 use: setup ## switch the profile: make use PROFILE=a100
 	@$(CONTROL) -m pipelines.profiles use $(PROFILE)

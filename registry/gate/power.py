@@ -85,6 +85,15 @@ def power(n: int, margin: float, alpha: float, psi: float) -> float:
     return pass_probability(n, critical_losses(n, margin, alpha, _reach(n, psi / 2)), psi / 2, psi / 2)
 
 
+def smallest_margin(n: int, alpha: float, psi: float) -> float:
+    """The smallest margin (a fraction, to 1e-5) at which an equal candidate has 80 % power on `n` items."""
+    low, high = 0.0, 1.0
+    while high - low > 1e-5:
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(n, middle, alpha, psi) >= TARGET_POWER else (middle, high)
+    return high
+
+
 def items_needed(margin: float, alpha: float, psi: float = PLANNED_PSI) -> int:
     """The number of items from which on the power of an equal candidate stays at 80 % or more.
 

@@ -24,6 +24,7 @@ from registry.gate.power import (
     losses_that_fail,
     pass_probability,
     power,
+    smallest_margin,
 )
 from registry.gate.tango import bounds
 from tests.registry.gate.evidence_builders import table
@@ -187,3 +188,16 @@ def test_the_document_shows_these_figures() -> None:
         worst = false_pass(gate[0], gate[1] / 100, 0.05).rate
         powers = [power(gate[0], gate[1] / 100, 0.05, psi) for psi in (0.02, 0.04, 0.06, 0.08)]
         assert cells[len(GAINS) :] == pytest.approx([100 * worst, *powers], abs=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("n", "published"),
+    [(180, (3.35, 4.20, 4.90, 5.55)), (640, (1.55, 2.10, 2.50, 2.85))],
+)
+def test_the_smallest_decidable_margin_is_the_published_one_to_a_twentieth_point(
+    n: int, published: tuple[float, ...]
+) -> None:
+    for psi, margin in zip((0.02, 0.04, 0.06, 0.08), published, strict=True):
+        found = 100 * smallest_margin(n, 0.05, psi)
+        assert margin - 0.05 < found <= margin
+        assert power(n, found / 100, 0.05, psi) >= 0.8
