@@ -2,11 +2,12 @@
 PYTHON ?= python3.11
 PROFILE ?= local
 CONTROL := .venvs/control/bin/python
+QUALITY := .venvs/quality/bin/python
 export DVC_NO_ANALYTICS := 1
 export PATH := $(CURDIR)/.venvs/control/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test test-fast check use evidence ui lock
+.PHONY: help setup repro test test-fast bench judge-quality check use evidence ui lock
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,6 +26,15 @@ test: setup ## all tests, with real llm-compressor, vLLM and MLflow
 
 test-fast: setup ## the tests that need no quantizer and no engine
 	@$(CONTROL) -m pytest -m "not heavy"
+
+bench: setup ## measure speed as ratios within one run
+	@$(CONTROL) -m tests.bench.judge_bench
+
+judge-quality: ## branch coverage and mutation tests of the judge
+	@$(PYTHON) -m pipelines.setup.environments quality
+	@$(QUALITY) -m coverage run -m pytest tests/judges
+	@$(QUALITY) -m coverage report
+	@$(QUALITY) -m tests.judges.mutants
 
 check: setup ## formatting, lint, types, suites
 	@$(CONTROL) -m ruff format --check .

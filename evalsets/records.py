@@ -35,10 +35,9 @@ class Record(BaseModel):
     @classmethod
     def _known_keys(cls, value: Any) -> Any:
         # pydantic refuses an unknown key too, but does not say which ones there are.
-        if isinstance(value, dict):
+        if isinstance(value, dict) and not value.keys() <= cls.model_fields.keys():
             unknown = [str(key) for key in value if key not in cls.model_fields]
-            if unknown:
-                raise ValueError(f"unknown key {', '.join(unknown)}; allowed: {', '.join(cls.model_fields)}")
+            raise ValueError(f"unknown key {', '.join(unknown)}; allowed: {', '.join(cls.model_fields)}")
         return value
 
 

@@ -18,13 +18,14 @@ from judges.turn import THINK, UNTHINK
 _FOREIGN = re.compile(
     r"<\|?(?:tool_?calls?|function_?calls?|tool_use)(?:\s[^<>\n]{0,80})?\|?>|<function[= ][^<>\n]{1,80}>"
     r"|<invoke[ =][^<>\n]{1,80}>|<\|tool_calls?(?:_section)?_begin\|>|<｜tool▁calls?▁begin｜>|<\|python_tag\|>"
-    r"|\[TOOL_CALLS?\]|✿FUNCTION✿",
+    r"|\[TOOL_CALLS?\]|✿FUNCTION✿|<tool_code>|```tool_code\b|<｜DSML｜(?:function_calls|invoke)[^<>\n]{0,80}>"
+    r"|<\|channel\|>[a-z]{0,20} to=",
     re.IGNORECASE,
 )
 _XML_CALL = re.compile(r"<(?:function|invoke)[= ]", re.IGNORECASE)
 _TAG_BEFORE = re.compile(r"(?:<[^<>/\s][^<>\s]{0,40}>|\[[A-Z_]{3,20}\])\s*\Z")
 _CLOSING = re.compile(r"\s*(?:</[^<>\n]{1,40}>|<[|｜][^<>\n]{1,40}[|｜]>|\[/[A-Z_]{3,20}\])\s*\Z", re.IGNORECASE)
-_FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\r?\n")
+_FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*(?:\r?\n|(?=[{\[｛［]))")
 _NAMED = re.compile(r"[\"'“]?\bname[\"'”]?\s*[:：=]\s*[\"'“]?([\w.-]+)")
 _ARGUED = re.compile(r"\b(?:arguments|parameters)\b")
 _MAX_TRIES = 20  # places in prose where a call-shaped object is looked for
@@ -44,17 +45,28 @@ def find_attempt(raw: str, start: int, end: int, tools: Tools) -> Attempt | None
     starts = raw[start : start + 1] in ("{", "[", "｛", "［") and not _FOREIGN.match(raw, start, end)
     if starts and _attempted(raw, start, end, tools, whole=True):
         return Attempt("whole", ((start, end),), True)
+    first = end - len(raw[start:end].lstrip())
     for opening, span, after in _fences(raw, start, end):
-        alone = not raw[start:opening].strip() and not raw[after:end].strip()
+        alone = opening <= first and not raw[after:end].strip()
         if _attempted(raw, *span, tools, whole=alone):
             return Attempt("fence", (span,), alone)
-    for tag in _FOREIGN.finditer(raw, start, end):
-        if not _thought(raw, start, tag.start(), end):
-            alone = not raw[start : tag.start()].strip()
-            if _XML_CALL.match(tag.group()):
-                return Attempt("tag", ((tag.start(), end),), alone)
-            return Attempt("tag", tuple(_blocks(raw, tag.group(), tag.end(), end)), alone)
+    if tag := _foreign_tag(raw, start, end):
+        alone = not raw[start : tag.start()].strip()
+        if _XML_CALL.match(tag.group()):
+            return Attempt("tag", ((tag.start(), end),), alone)
+        return Attempt("tag", tuple(_blocks(raw, tag.group(), tag.end(), end)), alone)
     return _in_prose(raw, start, end, tools)
+
+
+def _foreign_tag(raw: str, start: int, end: int) -> re.Match[str] | None:
+    """The first tag of another format outside closed think blocks, each of which is passed at once."""
+    position = start
+    while tag := _FOREIGN.search(raw, position, end):
+        close = _thought(raw, start, tag.start(), end)
+        if close is None:
+            return tag
+        position = close
+    return None
 
 
 def before_closing_tags(raw: str, start: int, end: int) -> int:
@@ -93,7 +105,7 @@ def _in_prose(raw: str, start: int, end: int, tools: Tools) -> Attempt | None:
         if not places:
             return None
         place = min(places)
-        if _attempted(raw, place, end, tools, whole=False) and not _thought(raw, start, place, end):
+        if _attempted(raw, place, end, tools, whole=False) and _thought(raw, start, place, end) is None:
             tag = _TAG_BEFORE.search(raw, max(start, place - 60), place)
             if tag:
                 alone = not raw[start : tag.start()].strip()
@@ -106,7 +118,8 @@ def _in_prose(raw: str, start: int, end: int, tools: Tools) -> Attempt | None:
 def _attempted(raw: str, start: int, end: int, tools: Tools, whole: bool) -> bool:
     """Whether call-shaped JSON starts here, well-formed or not.
 
-    Unless it is the whole message it has to name a declared tool.
+    Unless it is the whole message it has to name a declared tool. A call inside another JSON value counts: that value
+    is its wrapping, no prose.
     """
     start = skip(raw, start)
     if start >= end or raw[start] not in OPENING:
@@ -118,11 +131,21 @@ def _attempted(raw: str, start: int, end: int, tools: Tools, whole: bool) -> boo
     shaped = [item for item in items if is_call_shaped(item)]
     if any(isinstance(item, dict) and item["name"] in tools for item in shaped):
         return True
+    if any(_holds_call(item, tools) for item in items if not is_call_shaped(item)):
+        return True
     if position > start and not raw[position:end].strip():
         return whole and bool(shaped)
     text = raw[position:end]
     name = _NAMED.search(text) if position == start else None
     return bool(name and _ARGUED.search(text) and (whole or name.group(1) in tools))
+
+
+def _holds_call(value: Json, tools: Tools) -> bool:
+    """Whether a call of a declared tool lies somewhere inside a value that is none itself."""
+    if isinstance(value, dict) and is_call_shaped(value) and value["name"] in tools:
+        return True
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(_holds_call(item, tools) for item in inner)
 
 
 def _row(raw: str, start: int, end: int) -> Iterator[tuple[Json, int]]:
@@ -135,7 +158,10 @@ def _row(raw: str, start: int, end: int) -> Iterator[tuple[Json, int]]:
         start = following.end()
 
 
-def _thought(raw: str, start: int, place: int, end: int) -> bool:
-    """Whether a place lies inside a think block that is closed."""
+def _thought(raw: str, start: int, place: int, end: int) -> int | None:
+    """Where the think block that a place lies in is closed; None outside such blocks, and in one never closed."""
     opened = raw.rfind(THINK, start, place)
-    return opened >= 0 and raw.rfind(UNTHINK, opened, place) < 0 and raw.find(UNTHINK, place, end) >= 0
+    if opened < 0 or raw.rfind(UNTHINK, opened, place) >= 0:
+        return None
+    close = raw.find(UNTHINK, place, end)
+    return close if close >= 0 else None

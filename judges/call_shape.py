@@ -9,12 +9,17 @@ from typing import Any
 from evalsets.records import Json
 from judges.findings import Finding, Span, pointer, spell
 from judges.json_reader import decode_whole
+from judges.keys import folded
 from judges.schema import Place
 
 Tools = Mapping[str, Place]  # tool name -> its parameters
 
-NAME_ALIASES = ("function", "tool", "tool_name", "function_name", "action")
-ARGUMENT_ALIASES = ("parameters", "args", "params", "input", "kwargs", "function_args", "action_input")
+# As `folded` has them: letter case, `_` and `-` make no other alias.
+NAME_ALIASES = ("name", "function", "tool", "toolname", "functionname", "action")
+ARGUMENT_ALIASES = (
+    *("arguments", "argument", "parameters", "parameter", "args", "params", "input", "kwargs"),
+    *("toolinput", "toolargs", "functionargs", "functionarguments", "actioninput"),
+)
 ENVELOPES = ("arguments", "parameters", "properties")
 _SCHEMA_WORDS = {"type": "object", "$schema": None, "required": None, "additionalProperties": None}
 _MAX_LAYERS = 8
@@ -81,7 +86,7 @@ def _call(value: Json, span: Span, tools: Tools, index: int) -> tuple[Call, list
         return _without_name(value, span, index)
     findings: list[Finding] = []
     if "arguments" not in value:
-        alias = next((key for key in ARGUMENT_ALIASES if key in value), None)
+        alias = "parameters" if "parameters" in value else _alias(value, ARGUMENT_ALIASES)
         if alias is None:
             return Call(name, None, span), [_without_arguments(value, name, tools, (span, index))]
         recovery = "parameters_for_arguments" if alias == "parameters" else ""
@@ -91,7 +96,8 @@ def _call(value: Json, span: Span, tools: Tools, index: int) -> tuple[Call, list
     place = tools.get(name)
     key = "arguments" if "arguments" in value else "parameters"
     if place and key == "arguments":
-        others = [k for k in value if k not in ("name", "arguments") and k in place.properties()]
+        frame = {"name", "arguments"} | ({"type"} if value.get("type") == "function" else set())
+        others = [k for k in value if k not in frame and k in place.properties()]
         findings += [Finding("extra_key", pointer(index, k), got=spell(value[k]), span=span) for k in others]
     arguments, found = open_arguments(value[key], place, index, span)
     return Call(name, arguments, span), findings + found
@@ -154,9 +160,14 @@ def _only_envelope(value: Json, declared: Mapping[str, Any]) -> Json | None:
     return value[keys[0]]
 
 
+def _alias(value: Mapping[str, Json], aliases: Sequence[str]) -> str | None:
+    """The first key that is one of `aliases` when folded."""
+    return next((key for key in value if folded(key) in aliases), None)
+
+
 def _without_name(value: dict[str, Json], span: Span, index: int) -> tuple[Call, list[Finding]]:
     nested = value.get("function")
-    alias = next((key for key in NAME_ALIASES if isinstance(value.get(key), str)), None)
+    alias = _alias({key: inner for key, inner in value.items() if isinstance(inner, str)}, NAME_ALIASES)
     if alias or is_call_shaped(nested):
         got = alias or "function"
         named = value[alias] if alias else nested["name"] if isinstance(nested, dict) else None

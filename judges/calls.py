@@ -19,6 +19,7 @@ from judges.verdicts import EngineVerdict, Verdict
 
 NATURAL_ENDS = ("stop", "tool_calls", "function_call", "end_turn", "stop_sequence")
 CALL_TAGS = ("<tool_call>", "<function=")
+_NOT_READ = EngineVerdict(status="not_applicable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def judge_call(
         primary=errors[0].kind if errors else None,
         errors=errors,
         recoveries=recoveries(findings),
-        engine=_judge_engine(response, wanted, declared) if engine_reads else EngineVerdict(status="not_applicable"),
+        engine=_judge_engine(response, wanted, declared) if engine_reads else _NOT_READ,
         completion_tokens=len(response.token_ids),
         raw_sha256=sha256,
     )
@@ -142,7 +143,7 @@ def _called_in_thought(turn: Turn) -> bool:
 def _judge_engine(response: Response, wanted: Wanted, tools: Tools) -> EngineVerdict:
     """The verdict on the calls that the engine's parser returned, judged as strictly as the raw text."""
     if response.parsed is None:
-        return EngineVerdict(status="not_applicable")
+        return _NOT_READ
     native = [NativeCall(call.name, call.arguments) for call in response.parsed.tool_calls]
     findings = judge_native(native, wanted, tools, ending(response))
     errors = as_errors(findings)

@@ -23,6 +23,7 @@ from judges.call_shape import Tools, tools_by_name
 from judges.calls import NATURAL_ENDS, Ending, Wanted, judge_native, judge_text
 from judges.envelope_native import NativeCall, native_calls
 from judges.findings import Finding, as_errors, recoveries, tolerable
+from judges.json_reader import MAX_DEPTH, depth
 from judges.schema import exact
 from judges.verdicts import Verdict
 
@@ -103,12 +104,15 @@ def main(arguments: list[str]) -> int:
             broken = True
             continue
         shown = verdict.model_dump(mode="json", include={"strict_ok", "tolerant_ok", "primary", "errors"})
-        print(json.dumps({"id": row.get("id"), **shown}, ensure_ascii=False, default=str))
+        printed = json.dumps({"id": row.get("id"), **shown}, ensure_ascii=False, default=str)
+        print(printed.encode("utf-8", "backslashreplace").decode("utf-8"))  # a lone surrogate becomes its escape
     return 2 if broken else 0
 
 
 def _gold(call: Any) -> GoldCall:
     arguments = _field(call, "arguments", dict)
+    if depth(arguments) > MAX_DEPTH:
+        raise ValueError(f"expected is nested deeper than {MAX_DEPTH} levels")
     return GoldCall(
         name=_field(call, "name", str),
         args={key: GoldArgument(any_of=[exact(value)]) for key, value in arguments.items()},

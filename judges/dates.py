@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from datetime import date
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NAME = r"(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
-_DAY = r"(?P<d>[0-9]{1,2})"
-_TIME = (
-    r"(?:(?:T|\s+|\s*(?=[0-9]{1,2}[:点时]))(?P<time>[0-9]{1,2}[:点时][0-9]{2}(?:[:分][0-9]{2}(?:\.[0-9]+)?秒?)?)"
-    r"\s*(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+_NAME = (
+    r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 )
+_DAY = r"(?P<d>[0-9]{1,2})"
+_CLOCK = (
+    r"(?:[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?|[0-9]{1,2}[点时](?:[0-9]{1,2}分?(?:[0-9]{1,2}秒?)?)?"
+    r"|(?<=T)(?:[0-9]{2}){2,3})"
+)
+_TIME = rf"(?:(?:T|\s+|\s*(?=[0-9]{{1,2}}[:点时]))(?P<time>{_CLOCK})\s*(?P<zone>Z|[+-][0-9]{{2}}:?[0-9]{{2}})?)?"
 _FORMS = tuple(
     re.compile(form + _TIME + r"\Z", re.IGNORECASE)
     for form in (
@@ -20,14 +24,15 @@ _FORMS = tuple(
         r"(?P<y>[0-9]{4})(?P<m>[0-9]{2})(?P<d>[0-9]{2})",
         r"(?P<y>[0-9]{4})\s*年\s*(?P<m>[0-9]{1,2})\s*月\s*" + _DAY + r"\s*[日号]",
         _NAME + r"\s+" + _DAY + r"(?:st|nd|rd|th)?,?\s+(?P<y>[0-9]{4})",
-        _DAY + r"(?:st|nd|rd|th)?[\s-]+(?:of\s+)?" + _NAME + r"[,\s-]+(?P<y>[0-9]{4})",
+        _DAY + r"(?:st|nd|rd|th)?[\s/-]+(?:of\s+)?" + _NAME + r"[,\s/-]+(?P<y>[0-9]{4})",
+        r"(?P<y>[0-9]{4})[\s/-]+" + _NAME + r"[\s/-]+" + _DAY,
         r"(?P<a>[0-9]{1,2})(?P<sep>[-/.])(?P<b>[0-9]{1,2})(?P=sep)(?P<y>[0-9]{4})",
     )
 )
 _LONGEST = 40
 _HAN_DIGITS = "〇一二三四五六七八九"
-_HAN = re.compile(r"[〇零一二三四五六七八九]{4}年")
-_HAN_NUMBER = re.compile(r"[〇零一二三四五六七八九十]+")
+_HAN_NUMBER = re.compile(r"[〇零一二三四五六七八九十]+(?=[年月日号])")
+_COMPACT = re.compile(r"[0-9]{8}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +46,29 @@ class Moment:
 
 def read_moment(text: str) -> Moment | None:
     """The date that `text` is, or None where it is no date or could be read as two (05/04/2026)."""
-    if len(text) > _LONGEST or not text[:1].isalnum():
-        return None
-    if _HAN.match(text):
-        text = _HAN_NUMBER.sub(lambda match: _han_number(match.group()), text)
-    for form in _FORMS:
-        if match := form.match(text):
-            return _moment(match.groupdict())
-    return None
+    match = _match(text)
+    return _moment(match.groupdict()) if match else None
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is written as a date, one that can be read as two or that no calendar has among them.
+
+    Eight digits alone are one only where the calendar has that day: they may be a number as well.
+    """
+    return read_moment(text) is not None if _COMPACT.match(text) else _match(text) is not None
 
 
 def same_date(gold: Moment, got: Moment) -> bool:
     """Whether two moments are one date, and one time of day where both have one (none counts as midnight)."""
     return (gold.day, gold.time or "000000", gold.zone) == (got.day, got.time or "000000", got.zone)
+
+
+def _match(text: str) -> re.Match[str] | None:
+    """The form in which a text is written, if it is one of a date."""
+    if len(text) > _LONGEST or not text[:1].isalnum():
+        return None
+    text = _HAN_NUMBER.sub(lambda match: _han_number(match.group()), text)
+    return next((match for form in _FORMS if (match := form.match(text))), None)
 
 
 def _han_number(text: str) -> str:
@@ -72,7 +87,7 @@ def _moment(parts: dict[str, str | None]) -> Moment | None:
             return None
         day, month = (first, second) if first > 12 else (second, first)
     else:
-        name = (parts.get("name") or "").lower()
+        name = (parts.get("name") or "")[:3].lower()
         month = _MONTHS.index(name) + 1 if name else int(parts["m"] or 0)
         day = int(parts["d"] or 0)
     try:
@@ -85,8 +100,9 @@ def _moment(parts: dict[str, str | None]) -> Moment | None:
 def _clock(time: str | None) -> str:
     if not time:
         return ""
-    fields = re.findall(r"[0-9]+(?:\.[0-9]+)?", time)
-    return "".join(field.zfill(2) for field in [*fields, "00"][:3])
+    time, _, fraction = time.partition(".")
+    digits = re.sub(r"[0-9]+", lambda match: match.group().zfill(2), time)
+    return f"{re.sub('[^0-9]', '', digits).ljust(6, '0')}.{fraction.rstrip('0')}".rstrip(".")
 
 
 def _zone(zone: str | None) -> str:

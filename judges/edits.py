@@ -5,24 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from judges.damage import Stuck
 from judges.json_reader import decode
 
 _CLOSERS = {"{": "}", "[": "]"}
-_STRUCTURE = re.compile(r"\s*[:,}\]]")
+_STRUCTURE = re.compile(r"(?<!\s)\s*+[:,}\]]")  # never tried from within white space, which would be quadratic
 _ENCODED = re.compile(r":\s*\"(?=[{\[]\s*[\"{\]}])")  # a string that begins with JSON
+_OPENED = re.compile(r"[:\[,]\s*+\"")  # a string that is a value
+_CLOSED = re.compile(r"\"(?=\s*+(?:[}\]]|,\s*+[\"{\[}\]]))")
+_QUOTE = re.compile(r"(?<!\\)\"")
+_MAX_OPENINGS = 3  # strings before a place that may have been closed too early
 _MAX_PLACES = 6  # where a missing quote may belong, counted from either end of the string
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A text after one edit. `position` is where it was edited, `grown` by how many characters it became longer."""
+    """A text after an edit. `position` is where it was edited, `grown` by how many characters it became longer,
+    `changes` the number of single edits in it."""
 
     kind: str
     text: str
     position: int
     grown: int
+    changes: int = 1
 
 
 Editor = Callable[[str, Stuck], list[Edit]]
@@ -126,6 +133,14 @@ def unescaped_quote(text: str, stuck: Stuck) -> list[Edit]:
     return edits
 
 
+def unescaped_quotes(text: str, stuck: Stuck) -> list[Edit]:
+    """All the quotes inside a value that should have been escaped, up to one that structure follows."""
+    openings = [match.end() for match in _OPENED.finditer(text, 0, stuck.position)][-_MAX_OPENINGS:]
+    closings = islice(_CLOSED.finditer(text, stuck.position), _MAX_PLACES)
+    spans = [(start, close.start()) for close in closings for start in openings]
+    return [_escaped(text, start, end) for start, end in spans]
+
+
 def cut_string(text: str, stuck: Stuck) -> list[Edit]:
     """A string that the end of the text leaves open: its quote first, then the closers of what is open around it."""
     if stuck.state == "string" and stuck.opened:
@@ -141,12 +156,19 @@ EDITS: tuple[Editor, ...] = (
     extra_brace,
     missing_quote,
     unescaped_quote,
+    unescaped_quotes,
     cut_string,
 )
 
 
 def _insert(kind: str, text: str, at: int, piece: str) -> Edit:
     return Edit(kind, text[:at] + piece + text[at:], at, len(piece))
+
+
+def _escaped(text: str, start: int, end: int) -> Edit:
+    """The quotes of a stretch escaped, those aside that are."""
+    escaped, count = _QUOTE.subn('\\\\"', text[start:end])
+    return Edit("unescaped_quote", text[:start] + escaped + text[end:], start, count, count)
 
 
 def _wrong_closer(text: str, stuck: Stuck) -> bool:

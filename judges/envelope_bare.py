@@ -13,7 +13,7 @@ from judges.call_shape import Reading, Tools
 from judges.collector import Collector
 from judges.findings import Finding, Span, evidence
 from judges.json_reader import skip
-from judges.payload import OPENING, read_payload
+from judges.payload import OPENING, holds_object, read_payload
 from judges.turn import Turn
 
 
@@ -31,7 +31,9 @@ def read_untagged(turn: Turn, tools: Tools, natural: bool, tagged: bool) -> Read
         _note_wrapping(raw[start : inside[0]].strip(), attempt, tagged, repair, into)
     surrounded = not attempt.alone and not (tagged and attempt.wrapping == "tag")
     if surrounded and not any(finding.kind == "text_around" for finding in into.findings):
-        into.note("text_around", (start, end), "text_around" if whole else "")
+        # After a fence another object may be the payload that was meant.
+        only = attempt.wrapping != "fence" or not holds_object(raw, inside[1], end)
+        into.note("text_around", (start, end), "text_around" if whole and only else "")
     if not tagged and end < turn.end and attempt.wrapping != "tag":
         into.note("stray_close_tag", (end, turn.end), repair)
     if turn.open_think:

@@ -19,7 +19,10 @@ from judges.turn import THINK, UNTHINK, Turn
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
-_FORMATTED = re.compile(r"<|[A-Za-z_][\w.-]*\s*(?:[(<{\n]|\Z)")
+# A name with arguments in brackets, tags or lines, or a list of such: the call formats of other models.
+_FORMATTED = re.compile(r"<|[A-Za-z_][\w.-]*\s*(?:[(<{\n]|\Z)|\[\s*[A-Za-z_][\w.-]*\(")
+_KEYED = re.compile(r"[A-Za-z_][\w.-]*\s*[:=]\s")
+_TAGS_ALONE = re.compile(rf"(?:\s|{OPEN}|{CLOSE})*+")
 _MAX_CLOSERS = 4  # closing tags tried as the end of a payload that is not JSON
 
 
@@ -52,18 +55,23 @@ def read_hermes(turn: Turn, tools: Tools, natural: bool) -> Reading:
 
 
 def _between(raw: str, start: int, end: int, into: Collector) -> None:
-    """What stands between blocks: prose, a stray closing tag, or a call that lacks its tags."""
-    gap = raw[start:end]
-    stray = gap.find(CLOSE)
-    if stray >= 0:
-        into.note("stray_close_tag", (start + stray, start + stray + len(CLOSE)), "tag_repair")
-    text = gap.replace(CLOSE, " " * len(CLOSE))
+    """What stands between blocks: prose, a stray closing tag, or a call that lacks its tags or the opening one."""
+    if start == end:
+        return
+    text = raw[start:end].replace(CLOSE, " " * len(CLOSE))
     first = start + len(text) - len(text.lstrip())
-    if text.strip()[:1] in ("{", "[") and (found := decode(raw, first)):
+    gaps = [(start, end)]
+    found = decode(raw, first) if text.strip()[:1] in ("{", "[") else None
+    if found and not text[found[1] - start :].strip():
         content = found[0]
-        if isinstance(content, dict) and content.get("name") in into.tools and not raw[found[1] : end].strip():
+        if isinstance(content, dict) and content.get("name") in into.tools:
             declared = into.add_value(content, (first, found[1]))
             into.note("tag_missing", (first, found[1]), "tag_repair" if declared else "")
+            after = skip(raw, found[1])
+            gaps = [(start, first), (after + len(CLOSE) if raw.startswith(CLOSE, after) else after, end)]
+    stray = next((place for left, right in gaps if (place := raw.find(CLOSE, left, right)) >= 0), -1)
+    if stray >= 0:
+        into.note("stray_close_tag", (stray, stray + len(CLOSE)), "tag_repair")
 
 
 def _read_block(raw: str, tag: int, end: int, into: Collector) -> int:
@@ -94,9 +102,9 @@ def _after_close(raw: str, close: int, doubled: bool) -> int:
 def _read_open_end(raw: str, payload: Span, end: int, into: Collector) -> int:
     """A block whose first value is whole but is not followed by the closing tag."""
     start, value_end = payload
-    close = raw.find(CLOSE, value_end, end)
     following = raw.find(OPEN, value_end, end)
-    if close >= 0 and not 0 <= following < close:
+    close = raw.find(CLOSE, value_end, following if following >= 0 else end)
+    if close >= 0:
         into.add_payload(read_payload(raw, start, close, into.natural), (start, close))
         return close + len(CLOSE)
     stop = following if following >= 0 else end
@@ -109,8 +117,7 @@ def _read_open_end(raw: str, payload: Span, end: int, into: Collector) -> int:
         stop = value_end if following < 0 else stop
     into.note("tag_unclosed", (start, stop), "tag_repair" if whole else "")
     # An opening tag in the place of the closing one opens nothing.
-    closer = following >= 0 and not raw[following + len(OPEN) : end].replace(CLOSE, "").replace(OPEN, "").strip()
-    return end if closer else stop
+    return end if following >= 0 and _TAGS_ALONE.fullmatch(raw, following, end) else stop
 
 
 def _read_damaged(raw: str, tag: int, start: int, end: int, into: Collector) -> int:
@@ -122,7 +129,7 @@ def _read_damaged(raw: str, tag: int, start: int, end: int, into: Collector) -> 
     first = stops[0]
     after = first + len(CLOSE) if closes else first
     body = raw[start:first].strip()
-    if body[:1] not in OPENING + "`" or not body:
+    if body[:1] not in OPENING + "`" or not body or _FORMATTED.match(body):
         if "{" in body and not _FORMATTED.match(body):
             into.add_payload(read_payload(raw, start, first, into.natural), (start, first))
             return after
@@ -144,7 +151,7 @@ def _read_damaged(raw: str, tag: int, start: int, end: int, into: Collector) -> 
 def _no_json(body: str, start: int, block: Span) -> Finding:
     if not body:
         return Finding("json_syntax.not_json", expected="a call", got="", span=block)
-    if _FORMATTED.match(body):
+    if _FORMATTED.match(body) or _KEYED.match(body):
         return Finding("inner_format", expected="JSON", got=evidence(body), span=block)
     return unexplained(body, start, 0)
 

@@ -1,11 +1,14 @@
 """Calls in the qwen_xml dialect: `<tool_call>` `<function=name>` `<parameter=key>` value `</parameter>` and so on.
 
-A closing tag ends a value only where structure goes on after it; elsewhere it is part of the value.
+A closing tag ends a value only where structure goes on after it; elsewhere it is part of the value. So is an opening
+tag in a closed value, unless a declared parameter or a function block begins with it.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from evalsets.records import Json
@@ -14,14 +17,16 @@ from judges.collector import Collector
 from judges.envelope_bare import read_untagged
 from judges.envelope_hermes import OPEN
 from judges.findings import Finding, Span, evidence, pointer
+from judges.json_reader import skip
 from judges.schema import Place
 from judges.turn import THINK, UNTHINK, Turn
 from judges.xml_values import read_parameter
 
 _FUNCTION = re.compile(r"<function=([^<>\n]{1,200})>")
 _PARAMETER = re.compile(r"\s*<parameter=([^<>\n]{1,200})>")
-_PARAMETER_END = re.compile(r"</parameter>(?=\s*(?:<parameter=|</function>|</tool_call>|<tool_call>|\Z))")
-_NEXT_TAG = re.compile(r"<parameter=|</function>|</tool_call>|<tool_call>")
+_PARAMETER_END = re.compile(r"</parameter>(?=\s*(?:<parameter=|</parameter>|</function>|</tool_call>|<tool_call>|\Z))")
+_PARAMETER_ENDS = re.compile(r"\s*</parameter>(?:\s*</parameter>)*")
+_NEXT_TAG = re.compile(r"<parameter=([^<>\n]{1,200})>|</function>|</tool_call>|(<tool_call>)(?=\s*<function=)")
 _FUNCTION_END = re.compile(r"\s*</function>")
 _SURPLUS_END = re.compile(r"\s*(?:</(?!tool_call>)\w+>\s*)+")
 _BLOCK_END = re.compile(r"\s*</tool_call>")
@@ -46,6 +51,7 @@ def read_xml(turn: Turn, tools: Tools, natural: bool) -> Reading:
     """The calls of a turn in the qwen_xml dialect. Never raises."""
     raw, into = turn.raw, Collector(tools, natural)
     position, thinking, complete = turn.start, turn.open_think, True
+    closes = [close.span() for close in _PARAMETER_END.finditer(raw, turn.start, turn.end)]
     while found := _FUNCTION.search(raw, position, turn.end):
         think = raw.find(THINK, position, found.start())
         if think >= 0:
@@ -53,9 +59,8 @@ def read_xml(turn: Turn, tools: Tools, natural: bool) -> Reading:
             thinking = thinking or close < 0
             position = think + len(THINK) if close < 0 else close + len(UNTHINK)
             continue
-        declared = found.group(1).strip() in tools
-        opened = _before(raw, (position, found.start()), declared, into)
-        block = _read_function(raw, found, turn.end, into)
+        opened = _before(raw, (position, found.start()), found.group(1).strip() in tools, into)
+        block = _read_function(raw, _last_twin(raw, found, turn.end, into), turn.end, closes, into)
         position = _close_block(raw, block, turn.end, opened, into)
         complete = complete and block.closed
     if not into.calls:
@@ -98,13 +103,23 @@ def _before(raw: str, gap: Span, declared: bool, into: Collector) -> bool:
     return opened
 
 
-def _read_function(raw: str, found: re.Match[str], end: int, into: Collector) -> _Function:
-    """The name and parameters of the function block that `found` opens."""
+def _last_twin(raw: str, found: re.Match[str], end: int, into: Collector) -> re.Match[str]:
+    """The last of a function's opening tags where the same one is written several times in a row."""
+    first = found
+    while (twin := _FUNCTION.match(raw, skip(raw, found.end()), end)) and twin.group() == found.group():
+        found = twin
+    if found is not first:
+        into.note("tag_dup", found.span(), "tag_repair" if found.group(1).strip() in into.tools else "")
+    return found
+
+
+def _read_function(raw: str, found: re.Match[str], end: int, closes: Sequence[Span], into: Collector) -> _Function:
+    """The name and parameters of the function block that `found` opens; `closes` are the ends that values may have."""
     block = _Function(found.group(1).strip(), len(into.calls), found.start(), found.end(), {})
     place = into.tools.get(block.name, _NOWHERE)
     while parameter := _PARAMETER.match(raw, block.position, end):
         key = parameter.group(1).strip()
-        stop = _end_value(raw, parameter.end(), end, block)
+        stop = _end_value(raw, (parameter.end(), end), closes, place.properties(), block)
         value, findings = read_parameter(raw[parameter.end() : stop], parameter.end(), place.key(key), into.natural)
         path = pointer(block.index, "arguments", key)
         if block.arguments is not None and key in block.arguments:
@@ -115,21 +130,42 @@ def _read_function(raw: str, found: re.Match[str], end: int, into: Collector) ->
             block.arguments = None
         elif block.arguments is not None:
             block.arguments[key] = value[0]
+        if surplus := _PARAMETER_ENDS.match(raw, block.position, end):
+            into.note("stray_close_tag", surplus.span(), "tag_repair" if block.name in into.tools else "")
+            block.position = surplus.end()
+    if block.position == found.end():
+        _note_content(raw, end, block, into)
     return block
 
 
-def _end_value(raw: str, start: int, end: int, block: _Function) -> int:
+def _end_value(raw: str, rest: Span, closes: Sequence[Span], declared: Container[str], block: _Function) -> int:
     """Where a value ends; moves the block past its closing tag, or up to the next tag where it has none."""
-    close = _PARAMETER_END.search(raw, start, end)
-    following = _NEXT_TAG.search(raw, start, end)
-    opens = following is not None and following.group() in ("<parameter=", "<tool_call>")
-    if close and not (opens and following and following.start() < close.start()):
-        block.position = close.end()
-        return close.start()
+    start, end = rest
+    index = bisect_left(closes, (start, start))
+    close = closes[index] if index < len(closes) else None
+    first, opens = None, False
+    for tag in _NEXT_TAG.finditer(raw, start, close[0] if close else end):
+        if tag[1] is None or not declared or tag[1].strip() in declared:
+            first, opens = first or tag, tag[1] is not None or tag[2] is not None
+        if opens or (first and close is None):
+            break
+    if close and not opens:
+        block.position = close[1]
+        return close[0]
     block.closed = False
-    block.cut = following is None
-    block.position = following.start() if following else end
+    block.cut = first is None
+    block.position = first.start() if first else end
     return block.position
+
+
+def _note_content(raw: str, end: int, block: _Function, into: Collector) -> None:
+    """A function block that holds something else than parameters: another format, which is not read."""
+    close = raw.find("</function>", block.position, end)
+    stop = close if close >= 0 else end
+    content = raw[block.position : stop].strip()
+    if content and (close >= 0 or not content.startswith("</")):
+        into.findings.append(Finding("inner_format", "", "<parameter=", evidence(content), (block.position, stop)))
+        block.arguments, block.position = None, stop
 
 
 def _close_block(raw: str, block: _Function, end: int, opened: bool, into: Collector) -> int:

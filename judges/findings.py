@@ -7,7 +7,7 @@ lossless recovery that undid it; a finding without one is an error under both ve
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from evalsets.records import Json
 from judges.taxonomy import rank
@@ -41,7 +41,9 @@ def ordered(findings: Sequence[Finding]) -> list[Finding]:
 
 def at(finding: Finding, span: Span) -> Finding:
     """The finding with a span, where it has none yet."""
-    return finding if finding.span else replace(finding, span=span)
+    if finding.span:
+        return finding
+    return Finding(finding.kind, finding.path, finding.expected, finding.got, span, finding.recovery)
 
 
 def as_errors(findings: Sequence[Finding]) -> list[Error]:
@@ -68,14 +70,14 @@ def tolerable(findings: Sequence[Finding]) -> bool:
 
 def pointer(*steps: str | int) -> str:
     """The JSON pointer (RFC 6901) of the given steps, such as `/0/arguments/amount`."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+    return "".join(["/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps])
 
 
 def evidence(text: str) -> str:
     """A text cut to `EVIDENCE_LENGTH` characters, with lone surrogates spelled out so that it can be written."""
     if len(text) > EVIDENCE_LENGTH:
         text = text[: EVIDENCE_LENGTH - 1] + "…"
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def spell(value: Json) -> str:

@@ -17,6 +17,10 @@ MAX_DEPTH = 100
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 WHITESPACE = re.compile(r"[ \t\n\r]*")
 
+# The scanner counts the lines before each error it raises. In a text of many damages that would be quadratic: what
+# begins no value is told here, and other errors are looked for in a window first.
+_WINDOW = 512
+_BEGINS = re.compile(r"\{[ \t\n\r]*[\"}]|\[[ \t\n\r]*[\[\]{\"\-0-9tfn]|[\"\-0-9tfn]")
 _LONG_INTEGER = 1000  # digits; int() is quadratic and refuses 4,300 of them, Decimal is exact at any length
 _MAX_EXPONENT = 1_000_000  # beyond it no gold is meant; Decimal itself refuses exponents of 19 digits
 
@@ -37,13 +41,32 @@ def is_integer_literal(value: int | Decimal) -> bool:
 
 def decode(text: str, position: int) -> tuple[Json, int] | None:
     """The value that starts exactly at `position`, and the offset after it; None where there is no strict one."""
+    if _BEGINS.match(text, position) is None:
+        return None
     try:
-        value, end = _DECODER.raw_decode(text, position)
+        value, end = _near(text, position) or _DECODER.raw_decode(text, position)
     except (ValueError, RecursionError):
         return None
     if text.count("{", position, end) + text.count("[", position, end) > MAX_DEPTH and depth(value) > MAX_DEPTH:
         return None
     return value, end
+
+
+def _near(text: str, position: int) -> tuple[Json, int] | None:
+    """The value at `position` where it ends well within a window; None where the window cannot tell.
+
+    Raises ValueError for an error that more text would not undo: no string left open, nothing cut at the window's end.
+    """
+    window = text[position : position + _WINDOW]
+    if len(window) < _WINDOW:
+        return None
+    try:
+        value, length = _DECODER.raw_decode(window)
+    except json.JSONDecodeError as error:
+        if error.pos > _WINDOW - 16 or error.msg.startswith("Unterminated"):
+            return None
+        raise
+    return (value, position + length) if length < _WINDOW - 16 else None
 
 
 def decode_whole(text: str) -> tuple[Json] | None:

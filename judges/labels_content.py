@@ -188,7 +188,7 @@ CONTENT_LABELS: tuple[Label, ...] = (
     _inside(
         "value",
         "id_drift",
-        "An identifier (ASCII letters, digits, `-_.`; 8 characters or more, a digit among them) one to four edits off.",
+        "An identifier (ASCII letters, digits, `-_.`; 8 characters or more, a digit, no date) one to four edits off.",
         (_ORDER, '{"orderNo": "SO-20240071"}', '{"orderNo": "SO-99999999"}'),
         "value_wrong",
         "identifiers",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy
@@ -14,8 +15,9 @@ from judges.call_shape import Call, Tools
 from judges.findings import Finding, at, pointer, spell
 from judges.schema import Place
 from judges.tool_names import name_class
-from judges.values import compare_object, cost, equal
+from judges.values import compare_object, cost, frozen
 
+_ERROR = 16
 _UNREADABLE = 1_000  # arguments that could not be read may be any
 _OTHER_NAME = {"tool_name_case": 100_000, "tool_name_polluted": 100_000}
 _OTHER_TOOL = 1_000_000
@@ -36,17 +38,20 @@ def compare_calls(gold: Sequence[GoldCall], calls: Sequence[Call], tools: Tools,
     if len(gold) == 1 and len(calls) == 1:
         return list(compare_call(gold[0], calls[0], 0, tools).findings)
     seen = calls[:_MAX_CALLS]
-    table = [[compare_call(wanted, call, i, tools) for wanted in gold] for i, call in enumerate(seen)]
+    straight = [compare_call(wanted, call, i, tools) for i, (call, wanted) in enumerate(zip(seen, gold, strict=False))]
+    if len(gold) == len(calls) == len(straight) and not any(pair.findings or pair.cost for pair in straight):
+        return []  # right call by call, and no other pairing is as cheap
+    table = [
+        [straight[i] if g == i else compare_call(wanted, call, i, tools) for g, wanted in enumerate(gold)]
+        for i, call in enumerate(seen)
+    ]
     pairs = _assign(table)
     findings = [finding for i, g in pairs for finding in table[i][g].findings]
-    paired = {i for i, _ in pairs}
     wanted_indices = {g for _, g in pairs}
     for g, wanted in enumerate(gold):
         if g not in wanted_indices:
             findings.append(Finding("missing_call", expected=_spell_gold(wanted)))
-    for i, call in enumerate(calls):
-        if i not in paired:
-            findings += _surplus(i, call, calls, tools)
+    findings += _surplus(calls, {i for i, _ in pairs}, tools)
     if strict_order and [g for _, g in pairs] != sorted(g for _, g in pairs):
         order = ", ".join(wanted.name for wanted in gold)
         findings.append(Finding("call_order", expected=order, got=", ".join(call.name or "?" for call in calls)))
@@ -73,7 +78,13 @@ def compare_call(wanted: GoldCall, call: Call, index: int, tools: Tools) -> Pair
     inside = compare_object(accepted, optional, call.arguments, place, (index, "arguments"))
     if call.span:
         inside = [at(finding, call.span) for finding in inside]
-    return Pair((*findings, *inside), price + min(cost(inside), _UNREADABLE * 10))
+    return Pair((*findings, *inside), price + min(_distance(inside), _UNREADABLE * 10))
+
+
+def _distance(findings: Sequence[Finding]) -> int:
+    """The cost of findings as one number, so that the costs of several calls can be added."""
+    errors, vagueness, count = cost(findings)
+    return _ERROR * errors + vagueness + count
 
 
 def _assign(table: Sequence[Sequence[Pair]]) -> list[tuple[int, int]]:
@@ -86,20 +97,23 @@ def _assign(table: Sequence[Sequence[Pair]]) -> list[tuple[int, int]]:
     return sorted(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
-def _surplus(index: int, call: Call, calls: Sequence[Call], tools: Tools) -> list[Finding]:
-    """A call that nobody wanted: a repetition of another one, or one too many (of a tool that may not exist)."""
-    name = spell(call.name or "?")[1:-1]
-    twin = index < _MAX_CALLS and any(_same(call, other) for i, other in enumerate(calls[:_MAX_CALLS]) if i != index)
-    finding = Finding("duplicate_call" if twin else "extra_call", pointer(index), got=name, span=call.span)
-    if call.name is None or call.name in tools:
-        return [finding]
-    return [finding, replace(finding, kind="hallucinated_tool", path=pointer(index, "name"))]
+def _surplus(calls: Sequence[Call], paired: set[int], tools: Tools) -> list[Finding]:
+    """Calls that nobody wanted: repetitions of another one, or ones too many (some of tools that do not exist)."""
+    surplus = [(i, call) for i, call in enumerate(calls) if i not in paired]
+    made = Counter(_same(call) for call in calls[:_MAX_CALLS]) if surplus else Counter()
+    findings: list[Finding] = []
+    for i, call in surplus:
+        readable = call.name is not None and call.arguments is not None
+        kind = "duplicate_call" if readable and i < _MAX_CALLS and made[_same(call)] > 1 else "extra_call"
+        findings.append(Finding(kind, pointer(i), got=spell(call.name or "?")[1:-1], span=call.span))
+        if call.name is not None and call.name not in tools:
+            findings.append(replace(findings[-1], kind="hallucinated_tool", path=pointer(i, "name")))
+    return findings
 
 
-def _same(call: Call, other: Call) -> bool:
-    if call.name is None or call.arguments is None or other.arguments is None:
-        return False
-    return call.name == other.name and equal(call.arguments, other.arguments, _ANYTHING)
+def _same(call: Call) -> Hashable:
+    """What two calls share that are one and the same."""
+    return call.name, None if call.arguments is None else frozen(call.arguments)
 
 
 def _spell_gold(wanted: GoldCall) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 
 Number = int | Decimal
 
@@ -13,8 +13,8 @@ PRECISION_DIGITS = 15  # decimal digits that a double always keeps
 _ABSOLUTE_DRIFT = Decimal("1e-9")
 _RELATIVE_DRIFT = Decimal("1e-6")
 _PLAIN_DIGITS = 400  # literals with larger exponents are not written out
-# Wide enough that the differences judged here are exact for all but absurd literals, and never traps.
-_ARITHMETIC = Context(prec=2000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+# Exact for sums and products of any two literals, whose exponents are bounded where they are read.
+_ARITHMETIC = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
 
 def number_class(gold: Number, got: Number) -> str | None:
@@ -39,26 +39,14 @@ def within(value: Decimal, gold: Decimal, tolerance: Decimal) -> bool:
 
 def is_integral(value: Number) -> bool:
     """Whether a number has no fraction, however it is spelled."""
-    if isinstance(value, int):
-        return True
-    exponent = value.as_tuple().exponent
-    return not isinstance(exponent, str) and (exponent >= 0 or not value.as_tuple().digits or _fraction_is_zero(value))
-
-
-def _fraction_is_zero(value: Decimal) -> bool:
-    _, digits, exponent = value.as_tuple()
-    if isinstance(exponent, str):
-        return False
-    return not any(digits[max(len(digits) + exponent, 0) :]) if -exponent < len(digits) else not any(digits)
+    return isinstance(value, int) or value == value.to_integral_value()
 
 
 def _precision_loss(gold: Decimal, got: Decimal) -> bool:
     """Beyond 2^53, as many integer digits, and the first 15 of them the same."""
     if gold.copy_abs() <= SAFE_INTEGER or gold.is_signed() != got.is_signed():
         return False
-    if gold.adjusted() != got.adjusted() or gold.adjusted() > _PLAIN_DIGITS:
-        return False
-    return _plain(gold)[0][:PRECISION_DIGITS] == _plain(got)[0][:PRECISION_DIGITS]
+    return gold.adjusted() == got.adjusted() and _leading(gold) == _leading(got)
 
 
 def _lost_digits(gold: Decimal, got: Decimal) -> bool:
@@ -69,7 +57,7 @@ def _lost_digits(gold: Decimal, got: Decimal) -> bool:
     if got_fraction and not gold_fraction:
         return False
     wanted, given = (gold_whole + gold_fraction), (got_whole + got_fraction)
-    if not given or len(given) >= len(wanted) or 2 * len(given) < len(wanted):
+    if not given or given == wanted or 2 * len(given) < len(wanted):
         return False
     digits = iter(wanted)
     return all(digit in digits for digit in given)
@@ -81,6 +69,12 @@ def _drift(gold: Decimal, got: Decimal) -> bool:
         return False
     bound = max(_ABSOLUTE_DRIFT, _ARITHMETIC.multiply(_RELATIVE_DRIFT, gold.copy_abs()))
     return within(got, gold, bound)
+
+
+def _leading(value: Decimal) -> tuple[int, ...]:
+    """The first 15 digits of a number that has more before the point."""
+    digits = value.as_tuple().digits[:PRECISION_DIGITS]
+    return digits + (0,) * (PRECISION_DIGITS - len(digits))
 
 
 def _plain(value: Decimal) -> tuple[str, str]:

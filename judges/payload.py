@@ -137,12 +137,12 @@ def _tail(raw: str, last: Span, end: int, count: int) -> Finding:
     wrong = missing_opener(whole) if text.lstrip()[:1] == ":" else surplus_closer(whole, last[1] - last[0])
     if wrong:
         return syntax_finding(whole, last[0], wrong)
-    recovery = "text_around" if count == 1 and not _holds_object(raw, last[1], end) else ""
+    recovery = "text_around" if count == 1 and not holds_object(raw, last[1], end) else ""
     kind = "special_token" if SPECIAL_TOKEN.match(text.strip()) else "trailing_text"
     return Finding(f"json_syntax.{kind}", got=got, span=span, recovery=recovery)
 
 
-def _holds_object(raw: str, start: int, end: int) -> bool:
+def holds_object(raw: str, start: int, end: int) -> bool:
     """Whether a stretch of text holds another object, which may be another payload."""
     for _ in range(_MAX_OBJECTS):
         start = raw.find("{", start, end)

@@ -19,7 +19,7 @@ MAX_DEVIATIONS = 2000
 
 _WORDS = {"true": True, "false": False, "null": None}
 _WORD = re.compile(r"(?:true|false|null)(?![\w])")
-_THOUSANDS = re.compile(r"-?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?(?=\s*(?:[}\],，｝]|\Z))")
+_THOUSANDS = re.compile(r"-?[0-9]{1,3}(?:[,，][0-9]{3})+(?:\.[0-9]+)?(?=\s*(?:[}\],，｝]|\Z))")
 _AFTER_NUMBER = re.compile(r"\s*(?:[,，}\]｝］]|//|/\*|<[|｜]|\Z)|\s+[\"{\[]")
 _DELIMITER = re.compile(r"[,，}\]｝］\n]|\Z")
 _MEMBER = re.compile(r"\s*(?:[\"'“}\]｝］]|[^\W\d][\w-]*\s*[:：=])")
@@ -28,6 +28,7 @@ _NEXT_KEY = re.compile(r"\"[^\"\\\n]{0,200}\"\s*[:：]")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LITERAL_ESCAPE = re.compile(r"\\[nrt]")
 _ODD_SPACE = "\u3000\u00a0\ufeff\u200b"
+_PLAIN = frozenset('{}[]:,"-0123456789')  # what is most often next, and neither wide nor noise
 _CLOSERS = {"{": "}", "[": "]"}
 _WIDE = {"，": ",", "：": ":", "｛": "{", "｝": "}", "［": "[", "］": "]"}
 
@@ -92,7 +93,7 @@ class RelaxedReader:
         if in_object and (match := _THOUSANDS.match(self.text, start)):
             self.position = match.end()
             self.deviate("thousands_sep", start, match.end())
-            return number(match.group().replace(",", ""))
+            return number(match.group().replace(",", "").replace("，", ""))
         match = NUMBER.match(self.text, start)
         if match and _AFTER_NUMBER.match(self.text, match.end()):
             self.position = match.end()
@@ -204,10 +205,14 @@ class RelaxedReader:
     def _peek(self) -> str:
         """The next significant character with full-width structure folded to ASCII; empty at the end."""
         while True:
-            self.position = skip(self.text, self.position)
-            if self.position >= len(self.text):
-                return ""
-            char = self.text[self.position]
+            char = self.text[self.position : self.position + 1]
+            if char in " \t\n\r":  # the end too
+                self.position = skip(self.text, self.position)
+                if self.position >= len(self.text):
+                    return ""
+                char = self.text[self.position]
+            if char in _PLAIN:
+                return char
             if char in _WIDE:
                 return _WIDE[char]
             length, kind = self._noise(char)

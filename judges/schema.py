@@ -18,9 +18,12 @@ import referencing
 from jsonschema import validators
 
 from evalsets.records import Json, canonical_json
+from judges.json_reader import MAX_DEPTH
 
 _EXACT = Context(prec=2000)
 _MAX_STEPS = 20  # of $ref and of combined schemas, followed at one place
+_MAX_NESTING = 8  # of combined schemas, looked through for a closed set of values
+_LONG_BITS = 3322  # of an integer of 1,000 digits; Python refuses to write out 4,300
 _NO_DEFAULT = object()
 _EMPTY: dict[str, Any] = {}
 
@@ -63,18 +66,8 @@ class Place:
         return types
 
     def choices(self) -> list[Json] | None:
-        """The closed set of values (`enum`, `const`) allowed here, or None where it is open."""
-        found: list[Json] = []
-        for branch in self.branches():
-            if "enum" in branch:
-                found += [exact(value) for value in branch["enum"]]
-            elif "const" in branch:
-                found.append(exact(branch["const"]))
-            elif branch.get("type") == "null":
-                found.append(None)
-            else:
-                return None
-        return found
+        """The closed set of values (`enum`, `const`, null alone) allowed here, or None where it is open."""
+        return _closed(self.schema, self.root, _MAX_NESTING)
 
     def default(self) -> tuple[Json] | None:
         """The default as a 1-tuple, or None where there is none."""
@@ -97,27 +90,60 @@ class Place:
         return {key for branch in self.branches() for key in branch.get("required") or ()}
 
     def key(self, name: str) -> Place:
-        """The place of a member."""
-        schema = self.properties().get(name, _EMPTY)
+        """The place of a member: as declared, or as `additionalProperties` says of all that are not."""
+        schema = self.properties().get(name)
+        if schema is None:
+            schema = next((b["additionalProperties"] for b in self.branches() if "additionalProperties" in b), None)
         return Place(schema if isinstance(schema, Mapping) else _EMPTY, self.root)
 
-    def item(self) -> Place:
-        """The place of an array's items."""
+    def item(self, index: int) -> Place:
+        """The place of an array's item: as `prefixItems` says of this one, or as `items` says of all."""
         for branch in self.branches():
-            if isinstance(branch.get("items"), Mapping):
-                return Place(branch["items"], self.root)
+            prefix = branch.get("prefixItems") or ()
+            schema = prefix[index] if index < len(prefix) else branch.get("items")
+            if isinstance(schema, Mapping):
+                return Place(schema, self.root)
         return Place(_EMPTY, self.root)
 
 
-def exact(value: Any) -> Json:
-    """A schema's value with fractions as Decimal, by the shortest literal that names them (0.1, not its binary)."""
-    if value is None or isinstance(value, bool | int | str | Decimal):
+def _closed(schema: Any, root: Mapping[str, Any], steps: int) -> list[Json] | None:
+    """The values that a schema lists, or None where it lists none. What stands side by side in a schema, and in
+    `allOf`, holds together, so that one list is enough; of alternatives each has to list its own."""
+    if not isinstance(schema, Mapping) or not steps:
+        return None
+    if "enum" in schema:
+        return [exact(value) for value in schema["enum"]]
+    if "const" in schema or schema.get("type") == "null":
+        return [exact(schema.get("const"))]
+    together = [_local(schema["$ref"], root)] if isinstance(schema.get("$ref"), str) else []
+    for part in [*together, *schema.get("allOf", [])]:
+        if (values := _closed(part, root, steps - 1)) is not None:
+            return values
+    for word in ("anyOf", "oneOf"):
+        lists = [_closed(part, root, steps - 1) for part in schema.get(word, [])]
+        if lists and all(values is not None for values in lists):
+            return [value for values in lists if values is not None for value in values]
+    return None
+
+
+def exact(value: Any, levels: int = MAX_DEPTH) -> Json:
+    """A value with fractions as Decimal, by the shortest literal that names them (0.1, not its binary).
+
+    As `json_reader` has it, an integer of more than 1,000 digits is a Decimal. What is no JSON is a string: `NaN` and
+    `Infinity` by their names, `…` for what is nested deeper than `levels`.
+    """
+    if value is None or isinstance(value, bool | str):
         return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= _LONG_BITS else Decimal(value)
+    if isinstance(value, Mapping | list | tuple) and levels == 0:
+        return "…"
     if isinstance(value, Mapping):
-        return {str(key): exact(inner) for key, inner in value.items()}
+        return {str(key): exact(inner, levels - 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [exact(inner) for inner in value]
-    return Decimal(str(value))
+        return [exact(inner, levels - 1) for inner in value]
+    fraction = value if isinstance(value, Decimal) else Decimal(str(value))
+    return fraction if fraction.is_finite() else str(fraction)
 
 
 def violations(parameters: Mapping[str, Any], arguments: Any) -> list[str]:

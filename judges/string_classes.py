@@ -7,7 +7,7 @@ import unicodedata
 
 from rapidfuzz.distance import Levenshtein
 
-from judges.dates import read_moment, same_date
+from judges.dates import is_date, read_moment, same_date
 
 MAX_ID_EDITS = 4
 MIN_ID_LENGTH = 8
@@ -38,7 +38,7 @@ def string_class(gold: str, got: str) -> str | None:
     given = read_moment(got) if wanted else None
     if wanted and given and same_date(wanted, given):
         return "date_format"
-    if not wanted and _is_id(gold) and _ID.match(got) and Levenshtein.distance(gold, got, score_cutoff=4) <= 4:
+    if _is_id(gold) and _ID.match(got) and _edits(gold, got) <= MAX_ID_EDITS:
         return "id_drift"
     if _one_hex_digit_apart(gold, got):
         return "unicode_corrupt"
@@ -50,7 +50,15 @@ def string_class(gold: str, got: str) -> str | None:
 
 
 def _is_id(text: str) -> bool:
-    return len(text) >= MIN_ID_LENGTH and bool(_ID.match(text)) and any(char.isdigit() for char in text)
+    """Whether a text is an identifier: long enough, of its characters only, a digit among them, and no date."""
+    if len(text) < MIN_ID_LENGTH or not _ID.match(text) or not any(char.isdigit() for char in text):
+        return False
+    return not is_date(text)
+
+
+def _edits(first: str, second: str) -> int:
+    """The edit distance, or any larger number where it is more than `MAX_ID_EDITS`."""
+    return Levenshtein.distance(first, second, score_cutoff=MAX_ID_EDITS)
 
 
 def _one_hex_digit_apart(gold: str, got: str) -> bool:

@@ -5,6 +5,7 @@ A diagnosis, not a repair: the edited text is thrown away, except for closers th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalsets.records import Json
@@ -13,6 +14,7 @@ from judges.edits import EDITS, Edit
 from judges.relaxed_reader import RelaxedReader
 
 _MAX_EDITS = 24  # of one kind
+_CHEAPEST = (1, 1)  # one edit and nothing else: no later kind of edit can cost less
 _BUDGET = 300_000  # characters read while searching; beyond it a text counts as unexplained
 
 
@@ -55,7 +57,7 @@ def diagnose(text: str, natural: bool) -> Diagnosis:
     best = _search(text, first)
     if best is None:
         return Diagnosis(False, end=len(text), tokens=tokens)
-    deviations = tuple(sorted(_placed(best), key=lambda d: d.start))
+    deviations = tuple(sorted(_placed(text, best), key=lambda d: d.start))
     readable = natural and _only_closers(text, best) and _lossless(best)
     return Diagnosis(True, deviations, readable, best.value, len(text), tokens)
 
@@ -90,7 +92,7 @@ def _search(text: str, first: _Attempt) -> _Attempt | None:
         current, seen = first, 0
         while current.stuck is not None and seen < _MAX_EDITS and budget > 0:
             options = edit(current.text, current.stuck)[: max(1, budget // len(current.text))]
-            attempts = [_read(option.text, [*current.edits, option]) for option in options]
+            attempts = _read_each(options, current.edits)
             budget -= sum(len(attempt.text) + 1 for attempt in attempts)
             if not attempts:
                 break
@@ -99,12 +101,24 @@ def _search(text: str, first: _Attempt) -> _Attempt | None:
             seen += 1
         if current.stuck is None and (best is None or _cost(current) < _cost(best)):
             best = current
+            if _cost(best) == _CHEAPEST:
+                break
     return best
+
+
+def _read_each(options: Sequence[Edit], before: list[Edit]) -> list[_Attempt]:
+    """The options read in their order, up to the first one that nothing can beat."""
+    attempts: list[_Attempt] = []
+    for option in options:
+        attempts.append(_read(option.text, [*before, option]))
+        if attempts[-1].stuck is None and _cost(attempts[-1]) == _CHEAPEST:
+            break
+    return attempts
 
 
 def _cost(attempt: _Attempt) -> tuple[int, int]:
     kinds = {edit.kind for edit in attempt.edits} | {deviation.kind for deviation in attempt.reader.found}
-    return len(kinds), len(attempt.edits) + len(attempt.reader.found)
+    return len(kinds), sum(edit.changes for edit in attempt.edits) + len(attempt.reader.found)
 
 
 def _read(text: str, edits: list[Edit]) -> _Attempt:
@@ -123,13 +137,15 @@ def _lossless(attempt: _Attempt) -> bool:
     return lossless(attempt.text, attempt.reader.found, attempt.reader.json_words)
 
 
-def _placed(attempt: _Attempt) -> list[Deviation]:
-    """Edits and deviations with their offsets in the text before the edits."""
+def _placed(text: str, attempt: _Attempt) -> list[Deviation]:
+    """Edits and deviations with their offsets in `text`, as it was before the edits."""
     edits = attempt.edits
     places = [_original(edit.position, edits[:done]) for done, edit in enumerate(edits)]
     found = [Deviation(edit.kind, place, place + 1) for edit, place in zip(edits, places, strict=True)]
     for deviation in attempt.reader.found:
         start, end = _original(deviation.start, edits), _original(deviation.end, edits)
+        if deviation.kind == "trailing_comma" and not text[end:].strip():
+            continue  # a text that was cut after a comma: the closer behind it is made up
         found.append(Deviation(deviation.kind, start, end, deviation.lossless))
     return found
 

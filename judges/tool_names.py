@@ -11,7 +11,7 @@ from judges.keys import folded
 _CHANNEL_WORDS = r"(?:json|code|analysis|commentary|final|python|assistant|functions?|tool)"
 _TAIL = re.compile(rf"(?:{_CHANNEL_WORDS}+|[\s:{{(\[<\"'`|].*)\Z", re.DOTALL)
 _EDGES = " \t\r\n\"'`<>()[]{}*:.,;|/\\"
-_SEPARATORS = ("::", ".", ":", "/", "__")
+_HEAD = re.compile(r"(?:[.:/>\s]|__)\Z")
 
 
 def name_class(wanted: str, called: str, declared: Container[str]) -> str:
@@ -29,6 +29,7 @@ def _polluted(wanted: str, called: str) -> bool:
         return True
     if called.strip(_EDGES) == wanted or called == wanted * 2:
         return True
-    if called.startswith(wanted) and _TAIL.match(called, len(wanted)):
-        return True
-    return any(called.endswith(separator + wanted) for separator in _SEPARATORS)
+    return any(
+        found and (not before or _HEAD.search(before)) and (not after or _TAIL.match(after))
+        for before, found, after in (called.partition(wanted), called.rpartition(wanted))
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 THINK, UNTHINK = "<think>", "</think>"
+_SPACE = re.compile(r"\s*")
 MAX_BYTES = 65_536
 
 END_TOKENS = (
@@ -42,7 +44,8 @@ def read_turn(raw: str) -> Turn:
     """The turn in a raw completion. A `</think>` without its opening tag is text."""
     end = _written(raw, len(raw))
     ended = False
-    while token := next((token for token in END_TOKENS if raw.endswith(token, 0, end)), None):
+    while raw.endswith(END_TOKENS, 0, end):
+        token = next(token for token in END_TOKENS if raw.endswith(token, 0, end))
         end = _written(raw, end - len(token))
         ended = True
     start = _visible(raw, 0, end)
@@ -63,7 +66,8 @@ def _written(raw: str, end: int) -> int:
 
 def _visible(raw: str, start: int, end: int) -> int:
     """The offset of the first character in `raw[start:end]` that is not white space, or `end`."""
-    return end - len(raw[start:end].lstrip()) if start < end else end
+    found = _SPACE.match(raw, start, end)
+    return found.end() if found else end
 
 
 def too_long(raw: str) -> int | None:
@@ -80,8 +84,8 @@ def runs_away(text: str) -> str | None:
     A text that is nothing else needs 8 repetitions; after other text it takes 24 (16 of more than one character),
     and 200 of a rule line such as `-----`.
     """
-    for length in range(1, 33):
-        if len(text) < 8 * length or text[-length:] != text[-2 * length : -length]:
+    for length in range(1, min(32, len(text) // 8) + 1):
+        if text[-1] != text[-1 - length] or text[-length:] != text[-2 * length : -length]:
             continue
         unit = text[-length:]
         if unit.isdigit() or not unit.strip():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Hashable, Mapping, Sequence
 from decimal import Decimal
 
 from evalsets.records import Json
@@ -13,7 +14,7 @@ from judges.scalars import Path, compare_number, compare_string, compare_types, 
 from judges.schema import Place
 
 NULL_SPELLINGS = ("null", "None")
-_UNSPECIFIC = {"value_wrong": 3, "type_error": 2}
+_VAGUENESS = {"value_wrong": 2, "type_error": 1}
 
 
 def compare_object(
@@ -29,6 +30,8 @@ def compare_object(
     for key, value in got.items():
         if key in wanted:
             accepted = wanted[key]
+            if _plainly_right(accepted, value):
+                continue
             if value is None and None not in accepted and _omittable(key, wanted, optional, place):
                 findings.append(_null(key, place, path))
             else:
@@ -45,6 +48,11 @@ def compare_object(
             findings.append(Finding("missing_key", pointer(*path, key), expected=spell(wanted[key][0])))
     findings += [Finding("extra_key", pointer(*path, key), got=spell(got[key])) for key in surplus]
     return findings
+
+
+def _plainly_right(accepted: Sequence[Json], got: Json) -> bool:
+    """Whether a string or an integer is one of the accepted values as it stands, which no schema makes wrong."""
+    return type(got) in (str, int) and any(type(gold) is type(got) and gold == got for gold in accepted)
 
 
 def best_match(accepted: Sequence[Json], got: Json, place: Place, path: Path) -> list[Finding]:
@@ -77,9 +85,8 @@ def compare_value(gold: Json, got: Json, place: Place, path: Path) -> list[Findi
 def _compare_array(gold: list[Json], got: list[Json], place: Place, path: Path) -> list[Finding]:
     if len(gold) != len(got):
         return [differs("value_wrong", gold, got, path)]
-    item = place.item()
-    pairs = enumerate(zip(gold, got, strict=True))
-    return [finding for i, (a, b) in pairs for finding in compare_value(a, b, item, (*path, i))]
+    pairs = ((i, (a, b)) for i, (a, b) in enumerate(zip(gold, got, strict=True)) if not _plainly_right((a,), b))
+    return [finding for i, (a, b) in pairs for finding in compare_value(a, b, place.item(i), (*path, i))]
 
 
 def equal(gold: Json, got: Json, place: Place) -> bool:
@@ -87,9 +94,22 @@ def equal(gold: Json, got: Json, place: Place) -> bool:
     return all(finding.kind == "int_as_float" for finding in compare_value(gold, got, place, ()))
 
 
-def cost(findings: Sequence[Finding]) -> int:
-    """How far findings are from right: 1 for each that is recovered, 4 for a specific error, more for a vague one."""
-    return sum(1 if finding.recovery else 4 + _UNSPECIFIC.get(finding.kind, 0) for finding in findings)
+def frozen(value: Json) -> Hashable:
+    """A key that two values share exactly where they are `equal` at a place of which nothing is declared."""
+    if isinstance(value, dict):
+        return frozenset((key, frozen(inner)) for key, inner in value.items())
+    if isinstance(value, list):
+        return tuple(frozen(inner) for inner in value)
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    return (bool, value) if isinstance(value, bool) else value
+
+
+def cost(findings: Sequence[Finding]) -> tuple[int, int, int]:
+    """How far findings are from right, to be compared: the number of errors that nothing undoes, how vague these are,
+    and the number of findings. What the tolerant verdict passes is nearer than anything it does not pass."""
+    errors = [finding.kind for finding in findings if not finding.recovery]
+    return len(errors), sum(_VAGUENESS.get(kind, 0) for kind in errors), len(findings)
 
 
 def _written_otherwise(
@@ -149,7 +169,10 @@ def _string_for(gold: Json, got: str, place: Place, path: Path) -> list[Finding]
     if isinstance(gold, dict | list):
         if decoded and isinstance(decoded[0], type(gold)):
             inside = compare_value(gold, decoded[0], place, path)
-            return [differs("stringified", gold, got, path, "decode_once"), *inside]
+            # Where the schema allows a string too, nothing says that it was meant to be decoded.
+            types = place.types()
+            recovery = "decode_once" if types and "string" not in types else ""
+            return [differs("stringified", gold, got, path, recovery), *inside]
         ends = got.strip()[:1] + got.strip()[-1:]
         damaged = decoded is None and ends == ("{}" if isinstance(gold, dict) else "[]")
         return [differs("stringified" if damaged else "type_error", gold, got, path)]

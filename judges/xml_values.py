@@ -6,11 +6,13 @@ from evalsets.records import Json
 from judges.bare_words import classify, python_word
 from judges.findings import Finding, evidence
 from judges.json_reader import decode_whole
-from judges.payload import read_payload
+from judges.payload import OPENING, read_payload
 from judges.schema import Place
 
 # A scalar spelled in one of these ways was meant as JSON and is damaged; other text is of the wrong type.
 _DAMAGED = {"thousands_sep", "unit", "leading_zero", "nonfinite", "fullwidth", "python_literal"}
+
+_STRUCTURED = (*OPENING, "`")  # how the text of an array or object begins, damaged or not
 
 
 def read_parameter(text: str, offset: int, place: Place, natural: bool) -> tuple[tuple[Json] | None, list[Finding]]:
@@ -27,7 +29,7 @@ def read_parameter(text: str, offset: int, place: Place, natural: bool) -> tuple
         return ((None,) if "null" in types and text.strip() == "null" else (text,)), []
     if plain is not None:
         return plain, []
-    if types and not types & {"object", "array"}:
+    if types and not (types & {"object", "array"} and text.lstrip()[:1] in _STRUCTURED):
         return _scalar(text, span)
     payload = read_payload(text, 0, len(text), natural)
     found = [Finding(f.kind, got=f.got, span=span, recovery=f.recovery) for f in payload.findings]

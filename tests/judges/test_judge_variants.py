@@ -99,6 +99,8 @@ CALL_SETS = [
     ([A, A], [A], "any", [("duplicate_call", "/1")]),
     ([["w", {"town": "A"}], B], [A, B], "any", [("key_renamed", "/0/arguments/town")]),
     ([["w", {}], B], [A, B], "any", [("missing_key", "/0/arguments/city")]),
+    ([["t", {"b": True}], ["t", {"b": 1}]], [["t", {"b": True}]], "any", [("extra_call", "/1")]),
+    ([["t", {"n": 1}], ["t", {"n": 1.0}]], [["t", {"n": 1}]], "any", [("duplicate_call", "/1")]),
     ([A, B, C], [C, B, A], "any", []),
     ([A, B, C], [C, B, A], "strict", [("call_order", "")]),
 ]
