@@ -70,8 +70,10 @@ class Place:
         return _closed(self.schema, self.root, _MAX_NESTING)
 
     def default(self) -> tuple[Json] | None:
-        """The default as a 1-tuple, or None where there is none."""
+        """The default as a 1-tuple, or None where there is none: of this place, or of what it refers to."""
         value = self.schema.get("default", _NO_DEFAULT)
+        if value is _NO_DEFAULT and len(branches := self.branches()) == 1:
+            value = branches[0].get("default", _NO_DEFAULT)
         return None if value is _NO_DEFAULT else (exact(value),)
 
     def properties(self) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ Damage = tuple[str, int, int, bool]
 
 _CLOSER = {'"': '"', "'": "'", "“": "”", "‘": "’", "”": "”", "＂": "＂"}
 _PLAIN = {close: re.compile(rf"[^{close}\\\x00-\x1f]*") for close in _CLOSER.values()}
+_CLEAN = re.compile(r'"([^"\\\x00-\x1f]*)"')  # as JSON has it, and without escapes
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 
@@ -19,6 +20,8 @@ def read_string(text: str, start: int) -> tuple[str, int | None, list[Damage]]:
     A damage is (subtype of `json_syntax`, start, end, lossless). The opening quote may be escaped (`\\"`), single,
     curly or full-width; the closing one is its counterpart.
     """
+    if clean := _CLEAN.match(text, start):
+        return clean[1], clean.end(), []
     if text.startswith('\\"', start):
         close = text.find('\\"', start + 2)
         damage = ("literal_escape", start, start + 2, False)

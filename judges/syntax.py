@@ -129,7 +129,7 @@ def _read(text: str, edits: list[Edit]) -> _Attempt:
         if edits and text[reader.position :].strip():
             raise Stuck(reader.position, "tail", "", reader.last_string)
     except Stuck as stuck:
-        attempt.stuck = stuck
+        attempt.stuck = stuck.with_traceback(None)  # which would hold the attempt in a cycle
     return attempt
 
 

@@ -84,6 +84,8 @@ def runs_away(text: str) -> str | None:
     A text that is nothing else needs 8 repetitions; after other text it takes 24 (16 of more than one character),
     and 200 of a rule line such as `-----`.
     """
+    if text[-1:] not in text[-33:-1]:
+        return None
     for length in range(1, min(32, len(text) // 8) + 1):
         if text[-1] != text[-1 - length] or text[-length:] != text[-2 * length : -length]:
             continue
