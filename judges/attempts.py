@@ -23,8 +23,8 @@ _FOREIGN = re.compile(
     re.IGNORECASE,
 )
 _XML_CALL = re.compile(r"<(?:function|invoke)[= ]", re.IGNORECASE)
-_TAG_BEFORE = re.compile(r"(?:<[^<>/\s][^<>\s]{0,40}>|\[[A-Z_]{3,20}\])\s*\Z")
-_CLOSING = re.compile(r"\s*(?:</[^<>\n]{1,40}>|<[|｜][^<>\n]{1,40}[|｜]>|\[/[A-Z_]{3,20}\])\s*\Z", re.IGNORECASE)
+_TAG_BEFORE = re.compile(r"(?:<(?!think>)[^<>/\s][^<>\s]{0,40}>|\[[A-Z_]{3,20}\])\s*\Z")
+_CLOSING = re.compile(r"\s*(?:</(?!think>)[^<>\n]{1,40}>|<[|｜][^<>\n]{1,40}[|｜]>|\[/[A-Z_]{3,20}\])\s*\Z", re.IGNORECASE)
 _FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*(?:\r?\n|(?=[{\[｛［]))")
 _NAMED = re.compile(r"[\"'“]?\bname[\"'”]?\s*[:：=]\s*[\"'“]?([\w.-]+)")
 _ARGUED = re.compile(r"\b(?:arguments|parameters)\b")
@@ -62,7 +62,7 @@ def _foreign_tag(raw: str, start: int, end: int) -> re.Match[str] | None:
     """The first tag of another format outside closed think blocks, each of which is passed at once."""
     position = start
     while tag := _FOREIGN.search(raw, position, end):
-        close = _thought(raw, start, tag.start(), end)
+        close = thought(raw, start, tag.start(), end)
         if close is None:
             return tag
         position = close
@@ -105,7 +105,7 @@ def _in_prose(raw: str, start: int, end: int, tools: Tools) -> Attempt | None:
         if not places:
             return None
         place = min(places)
-        if _attempted(raw, place, end, tools, whole=False) and _thought(raw, start, place, end) is None:
+        if _attempted(raw, place, end, tools, whole=False) and thought(raw, start, place, end) is None:
             tag = _TAG_BEFORE.search(raw, max(start, place - 60), place)
             if tag:
                 alone = not raw[start : tag.start()].strip()
@@ -158,7 +158,7 @@ def _row(raw: str, start: int, end: int) -> Iterator[tuple[Json, int]]:
         start = following.end()
 
 
-def _thought(raw: str, start: int, place: int, end: int) -> int | None:
+def thought(raw: str, start: int, place: int, end: int) -> int | None:
     """Where the think block that a place lies in is closed; None outside such blocks, and in one never closed."""
     opened = raw.rfind(THINK, start, place)
     if opened < 0 or raw.rfind(UNTHINK, opened, place) >= 0:

@@ -12,6 +12,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from evalsets.records import Json
+from judges.attempts import thought
 from judges.call_shape import Call, Reading, Tools
 from judges.collector import Collector
 from judges.envelope_bare import read_untagged
@@ -78,6 +79,8 @@ def read_xml(turn: Turn, tools: Tools, natural: bool) -> Reading:
 def _without_functions(turn: Turn, into: Collector) -> Reading:
     """A turn without function tags: no attempt, or one in another format."""
     tag = turn.raw.find(OPEN, turn.start, turn.end)
+    while tag >= 0 and (close := thought(turn.raw, turn.start, tag, turn.end)) is not None:
+        tag = turn.raw.find(OPEN, close, turn.end)
     other = None if tag >= 0 else read_untagged(turn, into.tools, into.natural, tagged=True)
     if other is not None and not other.attempt:
         return other

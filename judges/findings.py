@@ -18,7 +18,8 @@ EVIDENCE_LENGTH = 160
 MAX_ERRORS = 200  # kept of one answer, in the order of precedence
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, because many are made for every answer, and to freeze one costs as much as four unfrozen ones.
+@dataclass(slots=True)
 class Finding:
     """An error of kind `kind` (a label of `judges.taxonomy`).
 

@@ -28,7 +28,8 @@ _NO_DEFAULT = object()
 _EMPTY: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen for the same reason as a `Finding`: one is made for every tool and every argument of an answer.
+@dataclass(slots=True)
 class Place:
     """A place in a tool's parameters: its subschema and the whole schema that `$ref` points into."""
 

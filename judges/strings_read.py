@@ -20,8 +20,8 @@ def read_string(text: str, start: int) -> tuple[str, int | None, list[Damage]]:
     A damage is (subtype of `json_syntax`, start, end, lossless). The opening quote may be escaped (`\\"`), single,
     curly or full-width; the closing one is its counterpart.
     """
-    if clean := _CLEAN.match(text, start):
-        return clean[1], clean.end(), []
+    if undamaged := _CLEAN.match(text, start):
+        return undamaged[1], undamaged.end(), []
     if text.startswith('\\"', start):
         close = text.find('\\"', start + 2)
         damage = ("literal_escape", start, start + 2, False)

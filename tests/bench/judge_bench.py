@@ -1,8 +1,8 @@
 """How fast the tool-call judge is: `make bench`. Medians of CPU time on one core, with the machine named.
 
-Verdicts are those on the raw text; the pipeline makes a second one on the calls that the engine parsed. Next to them is
-a floor, measured on the same rows in the same run: `json.loads` and a jsonschema validation of the arguments and
-nothing else, with the texts cut out and the validators built beforehand.
+Measured are the verdicts on the raw text, and those with the pipeline's second verdict on the calls that the engine
+parsed ("both"). Next to them is a floor on the same rows in the same run: `json.loads` and a jsonschema validation of
+the arguments and nothing else, with the texts cut out and the validators built beforehand.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def floor(rows: Sequence[Row]) -> Callable[[], None]:
                     continue
                 validator = validators.get(str(call.get("name"))) if isinstance(call, dict) else None
                 if validator is not None:
-                    list(validator.iter_errors(call.get("arguments")))
+                    validator.is_valid(call.get("arguments"))
 
     return parse_and_validate
 
@@ -120,13 +120,22 @@ def cpu_s(work: Callable[[], object]) -> float:
 def show_speed(about: str, rows: Sequence[Row]) -> bool:
     """Measure and print one set of rows; whether the verdicts on the raw text meet both goals."""
     ways = (partial(judge_rows, rows, "hermes", False), partial(judge_rows, rows, "hermes", True), floor(rows))
-    times = [[_warm_s(way) / len(rows) for way in ways] for _ in tqdm(range(REPEATS), desc=about, disable=None)]
+    verdicts = (len(rows), len(rows) + sum(answer.parsed is not None for _, _, answer in rows), len(rows))
+    times = [
+        [_warm_s(way) / count for way, count in zip(ways, verdicts, strict=True)]
+        for _ in tqdm(range(REPEATS), desc=about, disable=None)
+    ]
     text_s, both_s, floor_s = (statistics.median(column) for column in zip(*times, strict=True))
-    ratio = statistics.median(row[0] / row[2] for row in times)
-    with_engine = statistics.median(row[1] / row[2] for row in times)
-    print(f"| {about} | {len(rows)} | {1 / text_s:,.0f} | {1 / floor_s:,.0f} | {ratio:.1f} ", end="")
-    print(f"| {1 / both_s:,.0f} | {with_engine:.1f} |")
-    return 1 / text_s >= VERDICTS_PER_S and ratio <= TIMES_FLOOR
+    text_times, both_times = (statistics.median(row[way] / row[2] for row in times) for way in (0, 1))
+    shown = (
+        f"{1 / text_s:,.0f}",
+        f"{text_times:.1f}",
+        f"{1 / both_s:,.0f}",
+        f"{both_times:.1f}",
+        f"{1 / floor_s:,.0f}",
+    )
+    print(f"| {about} | {len(rows)} | {' | '.join(shown)} |")
+    return 1 / text_s >= VERDICTS_PER_S and text_times <= TIMES_FLOOR
 
 
 def _warm_s(work: Callable[[], object]) -> float:
@@ -172,14 +181,11 @@ def main() -> int:
     source, rows = recorded()
     gc.collect()
     gc.freeze()  # what the imports and the rows hold is not the judge's to walk through
-    print(
-        "| answers | rows | verdicts/s | floor/s | times the floor | answers/s, the engine's calls judged too | times |"
-    )
+    print("| answers | rows | raw text: verdicts/s | times the floor | both: verdicts/s | times the floor | floor/s |")
     print("|---|---|---|---|---|---|---|")
     met = [show_speed(f"real ({source})", rows), show_speed("golds, all right", golds())]
-    print(
-        f"\ngoals, {VERDICTS_PER_S:,} verdicts/s and {TIMES_FLOOR} times the floor: {'met' if all(met) else 'missed'}\n"
-    )
+    goals = f"{VERDICTS_PER_S:,} verdicts/s on raw text, at most {TIMES_FLOOR} times the floor"
+    print(f"\ngoals, {goals}: {'met' if all(met) else 'missed'}\n")
     print("| group | family | ms at 1 kB | ms at 64 kB | growth per doubling, 1 to 64 kB |")
     print("|---|---|---|---|---|")
     largest = max([show_growth(family) for family in FAMILIES])
