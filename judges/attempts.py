@@ -24,7 +24,9 @@ _FOREIGN = re.compile(
 )
 _XML_CALL = re.compile(r"<(?:function|invoke)[= ]", re.IGNORECASE)
 _TAG_BEFORE = re.compile(r"(?:<(?!think>)[^<>/\s][^<>\s]{0,40}>|\[[A-Z_]{3,20}\])\s*\Z")
-_CLOSING = re.compile(r"\s*(?:</(?!think>)[^<>\n]{1,40}>|<[|｜][^<>\n]{1,40}[|｜]>|\[/[A-Z_]{3,20}\])\s*\Z", re.IGNORECASE)
+_CLOSING = re.compile(
+    r"\s*(?:</(?!think>)[^<>\n]{1,40}>|<[|｜][^<>\n]{1,40}[|｜]>|\[/[A-Z_]{3,20}\])\s*\Z", re.IGNORECASE
+)
 _FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*(?:\r?\n|(?=[{\[｛［]))")
 _NAMED = re.compile(r"[\"'“]?\bname[\"'”]?\s*[:：=]\s*[\"'“]?([\w.-]+)")
 _ARGUED = re.compile(r"\b(?:arguments|parameters)\b")

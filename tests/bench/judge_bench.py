@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import re
 import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +121,8 @@ def cpu_s(work: Callable[[], object]) -> float:
 
 def show_speed(about: str, rows: Sequence[Row]) -> bool:
     """Measure and print one set of rows; whether the verdicts on the raw text meet both goals."""
-    ways = (partial(judge_rows, rows, "hermes", False), partial(judge_rows, rows, "hermes", True), floor(rows))
+    text, both = partial(judge_rows, rows, "hermes", False), partial(judge_rows, rows, "hermes", True)
+    ways: tuple[Callable[[], None], ...] = (text, both, floor(rows))
     verdicts = (len(rows), len(rows) + sum(answer.parsed is not None for _, _, answer in rows), len(rows))
     times = [
         [_warm_s(way) / count for way, count in zip(ways, verdicts, strict=True)]
@@ -146,7 +149,7 @@ def _warm_s(work: Callable[[], object]) -> float:
 
 def show_growth(family: Family) -> float:
     """Measure and print one family; the largest growth per doubling of the length."""
-    works = [_work(family, length) for length in LENGTHS]
+    sizes, works = zip(*(_work(family, length) for length in LENGTHS), strict=True)
     loops = [max(1, int(0.002 / cpu_s(work))) for work in works]
     # Round by round over all lengths, so that a slow moment of the machine is in both sides of a ratio.
     rounds = [
@@ -154,19 +157,24 @@ def show_growth(family: Family) -> float:
         for _ in range(ROUNDS)
     ]
     medians = [statistics.median(column) for column in zip(*rounds, strict=True)]
-    growth = [statistics.median(row[step + 1] / row[step] for row in rounds) for step in range(len(LENGTHS) - 1)]
+    growth: list[float] = []
+    for step, (shorter, longer) in enumerate(pairwise(sizes)):
+        ratio = statistics.median(row[step + 1] / row[step] for row in rounds)
+        growth.append(ratio ** (1 / math.log2(longer / shorter)))  # whole units do not quite double
     shown = " ".join(f"{ratio:.2f}" for ratio in growth)
     print(f"| {family.group} | {family.name} | {1000 * medians[0]:.2f} | {1000 * medians[-1]:.1f} | {shown} |")
     return max(growth)
 
 
-def _work(family: Family, length: int) -> Callable[[], object]:
+def _work(family: Family, length: int) -> tuple[int, Callable[[], object]]:
+    """The length in bytes of a family's completion of about `length`, and what judges it."""
     item, raw, dialect = family.make(length)
     answer = Response(item_id=item.id, suite="tools", status="ok", raw=raw, finish_reason="stop")
     work = partial(judge_call, item, TOOLS, answer, dialect, False)
-    if work().strict_ok != (family.group == "right") or len(raw.encode()) > length:
+    size = len(raw.encode())
+    if work().strict_ok != (family.group == "right") or size > length:
         raise ValueError(f"{family.name}: at {length} bytes this is no answer of its group")
-    return work
+    return size, work
 
 
 def _repeat(work: Callable[[], object], count: int) -> None:
