@@ -139,6 +139,35 @@ def test_command_names_unreadable_rows_and_judges_the_rest(tmp_path: Path) -> No
     assert [f"{path}:{number}:" in done.stderr for number in (1, 2, 3, 4)] == [True, False, True, True]
 
 
+UNREADABLE = [
+    ("[" * 100_000, "nested too deeply"),
+    ("[1]", "not a JSON object"),
+    ('{"tool_schema": []}', "expected is missing or not a list"),
+    ('{"tool_schema": [{"name": "f"}], "expected": []}', "parameters is missing or not an object"),
+    ('{"tool_schema": [], "expected": [], "form": "bare", "raw": 5}', "raw is missing or not a str"),
+    ('{"tool_schema": [], "expected": [], "form": "yaml"}', "form 'yaml' is none of"),
+]
+
+
+@pytest.mark.parametrize(("row", "message"), UNREADABLE)
+def test_an_unreadable_row_says_what_is_wrong(
+    row: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(row, "utf-8")
+    assert main([str(path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and f"{path}:1: {message}" in captured.err
+
+
+def test_a_lone_surrogate_is_printed_as_its_escape(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "rows.jsonl"
+    row = '{"id": "\\ud800", "tool_schema": [], "expected": [], "raw": "<tool_call>\\ud800", "form": "hermes"}'
+    path.write_text(row, "utf-8")
+    assert main([str(path)]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == "\ud800"
+
+
 def test_command_without_a_file_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert main([str(tmp_path / "none.jsonl")]) == 2
