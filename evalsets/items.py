@@ -13,6 +13,7 @@ Domain = Literal["service", "knowledge", "contract", "tools"]
 Lang = Literal["zh", "en"]
 Role = Literal["system", "user", "assistant", "tool"]
 Suite = Literal["qa", "tools"]
+Split = Literal["release", "dev"]  # gates decide on `release`; `dev` is for tuning recipes
 # The envelope a model is taught to write tool calls in: tagged JSON, bare JSON, or tagged parameters.
 Dialect = Literal["hermes", "bare", "qwen_xml"]
 Normaliser = Literal[
@@ -60,7 +61,7 @@ class Item(Record):
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{2,63}$")]
     domain: Domain
     cluster: Text
-    split: Literal["release", "dev"]
+    split: Split
     lang: Lang
     tags: list[str] = []
     messages: Annotated[list[Message], Field(min_length=1)]

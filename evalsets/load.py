@@ -1,4 +1,4 @@
-"""Loading suites: strict reading, and the fixed stratified subset that a profile takes."""
+"""Loading suites: strict reading of one split, and the fixed stratified subset that a profile takes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ I = TypeVar("I", bound=Item)  # noqa: E741
 
 
 def load_qa(path: Path, take: int | None = None) -> list[QaItem]:
-    """The active release items of a QA suite in file order, or the fixed subset of `take` of them."""
+    """The active items of a QA suite in file order, or the fixed subset of `take` of them.
+
+    Raises `InputError` for a bad line, an id that stands twice, or items of both splits in one file.
+    """
     return stratified(_active(read_rows(path, QaItem), path), take, str(path))
 
 
 def load_tools(path: Path, take: int | None = None) -> list[ToolItem]:
-    """The active release items of a tool-call suite in file order, or the fixed subset of `take` of them."""
+    """The active items of a tool-call suite, as `load_qa` gives those of a QA suite."""
     return stratified(_active(read_rows(path, ToolItem), path), take, str(path))
 
 
@@ -31,6 +34,12 @@ def load_suite(path: Path, suite: Suite, take: int | None = None) -> list[QaItem
 def load_toolsets(path: Path) -> dict[str, Toolset]:
     """Toolsets by name. Raises `InputError` for a name that occurs twice."""
     return unique_by_id(read_record(path, ToolsetFile).toolsets, "name", str(path))
+
+
+def row_lines(path: Path, suite: Suite) -> dict[str, int]:
+    """The line, from 1, on which each item of a suite's file stands."""
+    rows: Sequence[Item] = read_rows(path, QaItem) if suite == "qa" else read_rows(path, ToolItem)
+    return {row.id: line for line, row in enumerate(rows, 1)}
 
 
 def stratified(items: list[I], take: int | None, where: str) -> list[I]:
@@ -65,4 +74,6 @@ def _largest_remainder(sizes: dict[tuple[str, str, str], int], take: int) -> dic
 
 def _active(items: Sequence[I], path: Path) -> list[I]:
     unique_by_id(items, "id", str(path))
-    return [item for item in items if item.status == "active" and item.split == "release"]
+    if len(splits := sorted({item.split for item in items})) > 1:
+        raise InputError(f"{path}: items of the splits {' and '.join(splits)}; keep each split in a file of its own")
+    return [item for item in items if item.status == "active"]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from evalsets.items import Suite
+from evalsets.items import Split, Suite
 from evalsets.records import Record
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -32,11 +32,12 @@ class ExecutionClass(Record):
 
 
 class SuiteDigest(Record):
-    """Which items were asked: the suite file's SHA-256, and count and SHA-256 of the ids taken, in file order."""
+    """Which items were asked: the suite file's SHA-256, count and SHA-256 of the ids taken in file order, split."""
 
     file_sha256: Sha256
     items: int
     ids_sha256: Sha256
+    split: Split
 
 
 class SharedSettings(Record):

@@ -57,7 +57,10 @@ def plan_run(params: Params, run: str, checkpoint: Path, model: str) -> Plan:
         made = [_request(params, suite, item, toolsets, template, model) for item in items]
         item_ids[suite] = [item.id for item in items]
         suites[suite] = SuiteDigest(
-            file_sha256=file_sha256(Path(settings.path)), items=len(items), ids_sha256=digest(item_ids[suite])
+            file_sha256=file_sha256(Path(settings.path)),
+            items=len(items),
+            ids_sha256=digest(item_ids[suite]),
+            split=items[0].split,
         )
         requests[suite] = random.Random(order_seed).sample(made, len(made))
     prompts = {request.item_id: request.prompt_ids for made in requests.values() for request in made}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pipelines.reporting.material import Material
 from pipelines.reporting.text import inline, joined, percent, table
 from registry.evidence import SuiteComparison, Transition
+from registry.gate.power import PSIS
 
 RIGHT = "ok"
 MAX_TRANSITIONS = 40
@@ -40,8 +41,9 @@ def noise(material: Material) -> str:
     return joined(
         "## Noise floor",
         f"{inline(material.again.candidate)} is the baseline once more, asked in another order. What it loses and "
-        "gains is noise of the serving, not of quantization.",
-        table(["run", "suite", "n", "losses", "gains", "discordance", "identical answers"], rows),
+        f"gains is noise of the serving, not of quantization. The gates' power is computed for a discordance (psi) of "
+        f"{PSIS[0]:.0%} to {PSIS[-1]:.0%}; a larger one makes them weaker.",
+        table(["run", "suite", "n", "losses", "gains", "discordance (psi)", "identical answers"], rows),
         "\n".join(lost),
     )
 

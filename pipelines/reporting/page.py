@@ -9,6 +9,7 @@ from pipelines.reporting.format_tables import fragility, length
 from pipelines.reporting.loss_cards import MAX_CARDS, Pile, piles
 from pipelines.reporting.material import Material
 from pipelines.reporting.provenance import executions, provenance
+from pipelines.reporting.slices import slices
 from pipelines.reporting.text import LEGEND, inline, joined
 from pipelines.reporting.verdict_tables import gates, scenes, title
 
@@ -28,7 +29,8 @@ def page(material: Material) -> str:
     """
     decision = material.decision
     before = joined(title(material), scenes(decision), gates(decision), transitions(material))
-    after = joined(fragility(material), noise(material), length(material), executions(material), provenance(material))
+    measured = joined(slices(material), fragility(material), noise(material), length(material))
+    after = joined(measured, executions(material), provenance(material))
     found = piles(material)
     bare = joined(before, _cards(found, [0] * len(found)), after)
     room = MAX_BYTES - 1 - _size(bare) - COUNT_GROWTH * len(found)

@@ -71,3 +71,13 @@ def sameness(comparison: Comparison, engines: Mapping[str, EngineRecord]) -> str
     if engines[comparison.candidate].served_digest == engines[comparison.baseline].served_digest:
         return "the engine loaded the baseline's own files: the quantized weights were not served"
     return None
+
+
+def tuning(engine: EngineRecord) -> str | None:
+    """Why a PASS on these items would release nothing, or None: recipes are tuned on the dev split."""
+    dev = [suite for suite, asked in engine.shared.suites.items() if asked.split == "dev"]
+    return (
+        f"{' and '.join(dev)} asked from the dev split, on which recipes are tuned; ask the release split"
+        if dev
+        else None
+    )

@@ -9,7 +9,7 @@ from typing import Literal
 from evalsets.records import InputError, digest
 from quantize.manifest import Manifest
 from registry.evidence import Comparison, EngineRecord, Sha256
-from registry.gate.blockers import comparison_problems, empty_gates, engine_problems, sameness
+from registry.gate.blockers import comparison_problems, empty_gates, engine_problems, sameness, tuning
 from registry.gate.decision import CandidateVerdict, Decision, GateResult, Outcome, SceneDecision
 from registry.gate.hard_rules import baseline_floor, must_pass, new_losses
 from registry.gate.noninferiority import noninferiority
@@ -117,9 +117,9 @@ def _candidate(candidate: str, scene: Scene, evidence: _Evidence) -> CandidateVe
     outcomes = [result.outcome for result in results]
     outcome: Outcome = "FAIL" if "FAIL" in outcomes else "INCONCLUSIVE" if "INCONCLUSIVE" in outcomes else "PASS"
     reason = next(result.reason for result in results if result.outcome == outcome)
-    unserved = sameness(comparison, evidence.engines)
-    if unserved:
-        outcome, reason = "INCONCLUSIVE", f"{candidate}: INCONCLUSIVE, {unserved}"
+    unserved, tuned = sameness(comparison, evidence.engines), tuning(evidence.engines[candidate])
+    if unserved or (tuned and outcome == "PASS"):
+        outcome, reason = "INCONCLUSIVE", f"{candidate}: INCONCLUSIVE, {unserved or tuned}"
     return CandidateVerdict(candidate=candidate, outcome=outcome, reason=reason, gates=results)
 
 

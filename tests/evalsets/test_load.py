@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalsets.items import Item, Message
+from evalsets.items import Item, Message, QaItem
 from evalsets.load import load_qa, load_tools, stratified
-from evalsets.records import InputError
+from evalsets.records import InputError, read_rows, write_rows
 
 DATA = Path("evalsets/data")
 
@@ -49,6 +49,13 @@ def test_the_subset_has_the_wanted_size_and_shares(count: int, data: st.DataObje
 def test_too_many_is_an_error() -> None:
     with pytest.raises(InputError, match="3 active items, 4 wanted"):
         stratified(items(3), 4, "suite")
+
+
+def test_a_file_of_both_splits_is_refused(tmp_path: Path) -> None:
+    rows = read_rows(DATA / "qa.jsonl", QaItem)[:2]
+    write_rows(tmp_path / "qa.jsonl", [rows[0], rows[1].model_copy(update={"split": "dev"})])
+    with pytest.raises(InputError, match="items of the splits dev and release; keep each split in a file of its own"):
+        load_qa(tmp_path / "qa.jsonl")
 
 
 def test_the_suites_here_are_large_enough_for_the_local_profile() -> None:

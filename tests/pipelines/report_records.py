@@ -73,7 +73,7 @@ def engine(run: str, text: str) -> EngineRecord:
     numerics = {"device": "cpu", "compute_capability": "avx2", "engine": "vllm", "engine_version": "0.32.0"}
     numerics |= {"dtype": "bfloat16"}
     bits = {BASELINE: 16, "awq-int4": 4, "fp8": 8}[variant]
-    suite = {"file_sha256": SOME, "items": 6, "ids_sha256": SOME}
+    suite = {"file_sha256": SOME, "items": 6, "ids_sha256": SOME, "split": "release"}
     digests = [f"{name}_sha256" for name in ("toolsets", "template", "prompts", "sampling")]
     limits = dict.fromkeys(["max_model_len", "max_num_seqs", "max_num_batched_tokens"], 16)
     shared = numerics | dict.fromkeys(digests, SOME) | limits

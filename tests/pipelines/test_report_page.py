@@ -101,6 +101,7 @@ def test_the_sections_come_in_order() -> None:
         "Gates in numbers",
         "Class transitions",
         "Loss cards",
+        "Accuracy by category",
         "Format fragility",
         "Noise floor",
         "Completion length",

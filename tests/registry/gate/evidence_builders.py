@@ -79,11 +79,14 @@ def candidate_verdicts(
     return found
 
 
+SUITE = {"file_sha256": SHA["suite"], "items": 1, "ids_sha256": SHA["suite"]}
+
+
 def engine(run: str, variant: str | None = None, **changes: Any) -> EngineRecord:
     """The engine record of a run; `changes` replace fields, `shared` fields by a nested dict."""
     variant = variant or run
     shared: dict[str, Any] = {
-        "suites": {"tools": {"file_sha256": SHA["suite"], "items": 1, "ids_sha256": SHA["suite"]}},
+        "suites": {"tools": SUITE | {"split": "release"}},
         "toolsets_sha256": SHA["suite"],
         "template_sha256": SHA["suite"],
         "prompts_sha256": SHA["suite"],

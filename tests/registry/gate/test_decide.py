@@ -19,6 +19,7 @@ from registry.gate.policy import Policy
 from tests.registry.gate.evidence_builders import (
     PROFILE,
     SHA,
+    SUITE,
     candidate_verdicts,
     comparison,
     decided,
@@ -141,6 +142,21 @@ def test_answers_identical_to_the_baselines_never_pass() -> None:
     verdict = decision.scenes[0].candidates[0]
     assert (verdict.outcome, decision.exit_code, decision.broken) == ("INCONCLUSIVE", 3, [])
     assert "all 180 answers are identical to the baseline's: the quantized weights were not served" in verdict.reason
+
+
+@pytest.mark.parametrize(("losses", "outcome"), [(PASSING, "INCONCLUSIVE"), (FAILING, "FAIL")])
+def test_the_dev_split_never_passes(losses: int, outcome: str) -> None:
+    dev = {"suites": {"tools": SUITE | {"split": "dev"}}}
+    engines = {run: engine(run, shared=dev) for run in ("bf16", "fp8")}
+    engines["baseline-again"] = engine("baseline-again", "bf16", shared=dev)
+    again = comparison("baseline-again", tools(0, same_text=True))
+    decision = decide(PROFILE, tools_policy(), {"fp8": comparison("fp8", tools(losses))}, again, engines, {})
+    verdict = decision.scenes[0].candidates[0]
+    assert verdict.outcome == outcome
+    if losses == PASSING:
+        assert verdict.reason == (
+            "fp8: INCONCLUSIVE, tools asked from the dev split, on which recipes are tuned; ask the release split"
+        )
 
 
 def test_one_answer_of_another_text_is_enough() -> None:

@@ -218,7 +218,7 @@ class FakeRun:
 
     def _shared(self) -> SharedSettings:
         return SharedSettings(
-            suites={"qa": SuiteDigest(file_sha256=SOME, items=10, ids_sha256=SOME)},
+            suites={"qa": SuiteDigest(file_sha256=SOME, items=10, ids_sha256=SOME, split="release")},
             toolsets_sha256=SOME,
             template_sha256=SOME,
             prompts_sha256=SOME,
