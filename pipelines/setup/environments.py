@@ -34,12 +34,18 @@ def fingerprint(name: str) -> str:
     return f"{hashlib.sha256((ENVS / f'{name}.txt').read_bytes()).hexdigest()} {sys.version.split()[0]}\n"
 
 
+def base_python() -> str:
+    """The interpreter that this one's environment was made from: the running one may lie in a folder to be replaced."""
+    name = Path(sys.executable).name if sys.prefix == sys.base_prefix else f"python3.{sys.version_info.minor}"
+    return str(Path(sys.base_exec_prefix) / "bin" / name)
+
+
 def build(name: str) -> None:
     """Build one environment anew. Its stamp is written last, so a broken build is never taken for a whole one."""
     folder = VENVS / name
     if folder.exists():
         shutil.rmtree(folder)
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    subprocess.run([base_python(), "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
     requirements = ENVS / f"{name}.txt"
     _install(name, python, requirements)

@@ -11,6 +11,8 @@ import pytest
 from pipelines.setup import environments
 from pipelines.setup.environments import ENVS, STAMP, VENVS, build, fingerprint, stale
 
+ROOT = Path(__file__).parents[3]
+
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -29,6 +31,16 @@ def test_an_environment_is_built_once_and_again_when_its_file_changes(elsewhere:
     subprocess.run([str(VENVS / "empty/bin/python"), "-c", "pass"], check=True)
     (ENVS / "empty.txt").write_text("# changed\n")
     assert stale("empty")
+
+
+def test_an_environment_can_replace_itself(elsewhere: Path) -> None:
+    """`python3.11` on the PATH may be that of an environment which has to be built anew."""
+    build("empty")
+    (ENVS / "empty.txt").write_text("# changed\n")
+    own = VENVS / "empty/bin/python"
+    command = [str(own.absolute()), "-c", "from pipelines.setup.environments import build; build('empty')"]
+    subprocess.run(command, check=True, env={"PYTHONPATH": str(ROOT)})
+    assert not stale("empty")
 
 
 def test_a_failed_build_stays_stale_and_says_why(elsewhere: Path) -> None:
