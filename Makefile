@@ -42,6 +42,7 @@ check: setup ## formatting, lint, types, suites
 	@$(CONTROL) -m mypy
 	@$(CONTROL) -m evalsets.lint
 	@$(CONTROL) -m pipelines.lint_suites
+	@$(CONTROL) -m pipelines.lint_policy
 
 use: setup ## switch the profile: make use PROFILE=a100
 	@$(CONTROL) -m pipelines.profiles use $(PROFILE)

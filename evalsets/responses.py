@@ -10,6 +10,11 @@ from evalsets.items import FunctionCall, Suite
 from evalsets.records import Record
 
 
+def answer_id(item_id: str, run: int) -> str:
+    """The name of the answer to an item in a pass (from 0): the item's id, and from the second pass on `id#2`."""
+    return item_id if run == 0 else f"{item_id}#{run + 1}"
+
+
 class EngineParse(Record):
     """What the engine's own tool parser made of the same text."""
 
@@ -28,11 +33,12 @@ class Logprobs(Record):
     """The chosen tokens' log-probabilities of one answer, kept beside the answers, not in them."""
 
     item_id: str
+    run: int = 0
     logprobs: list[float]
 
 
 class Response(Record):
-    """One answer. `status: infra` means that no answer was had (`error` says why): never a wrong answer.
+    """One answer to an item in pass `run` (from 0). `status: infra`: no answer was had (`error`), never a wrong one.
 
     `raw` is rebuilt from the returned token ids, special tokens kept. `capped` is true when the completion used
     all the tokens it was allowed, whatever `finish_reason` says. `logprobs` are those of the chosen tokens.
@@ -52,3 +58,8 @@ class Response(Record):
     logprobs: list[float] | None = None
     retries: list[Retry] = []
     error: str | None = None
+
+    @property
+    def answer_id(self) -> str:
+        """See `answer_id`."""
+        return answer_id(self.item_id, self.run)

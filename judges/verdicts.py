@@ -6,6 +6,7 @@ from typing import Literal
 
 from evalsets.items import Suite
 from evalsets.records import Record
+from evalsets.responses import answer_id
 
 JUDGE_VERSION = "1"
 
@@ -55,3 +56,8 @@ class Verdict(Record):
     completion_tokens: int = 0
     raw_sha256: str = ""
     judge_version: str = JUDGE_VERSION
+
+    @property
+    def answer_id(self) -> str:
+        """The item's id, with its pass from the second on (`evalsets.responses.answer_id`)."""
+        return answer_id(self.item_id, self.run)

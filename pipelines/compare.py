@@ -14,8 +14,9 @@ from pipelines.params import PARAMS
 from pipelines.profiles import Profile, load_profile
 from pipelines.stage import run_stage
 from registry.evidence import EngineRecord
-from registry.gate.compare import JudgedRun
+from registry.gate.compare import Asked
 from registry.gate.compare import compare as compare_runs
+from registry.gate.pairing import JudgedRun
 
 
 def compare(profile: Profile, run: str) -> None:
@@ -26,7 +27,7 @@ def compare(profile: Profile, run: str) -> None:
     layout = Layout.of(profile.profile)
     files = [path for name in (baseline, run) for path in _files(profile, layout, name)]
     items = {
-        suite: {item.id: item.must_pass for item in load_suite(Path(settings.path), suite, settings.take)}
+        suite: Asked.of(load_suite(Path(settings.path), suite, settings.take))
         for suite, settings in profile.suites.items()
     }
     comparison = compare_runs(

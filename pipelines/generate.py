@@ -6,6 +6,7 @@ import argparse
 
 from evalsets.records import InputError, file_sha256, write_record, write_rows
 from evalsets.responses import Logprobs
+from pipelines.attempts import add_attempt
 from pipelines.engine.served import served_folder
 from pipelines.engine.session import answers, prepare
 from pipelines.layout import Layout
@@ -15,7 +16,10 @@ from quantize.manifest import load_manifest
 
 
 def generate(params: Params, run: str) -> None:
-    """Write a run's responses and their log-probabilities, a row per item in file order, and its engine record."""
+    """Write a run's responses and log-probabilities, a row per item and pass in file order, and its engine record.
+
+    The answers are entered into the ledger of attempts.
+    """
     if run not in params.runs:
         raise InputError(f"--run {run}: unknown; allowed: {', '.join(params.runs)}")
     layout = Layout.of(params.profile)
@@ -25,13 +29,15 @@ def generate(params: Params, run: str) -> None:
     rows, record = answers(prepare(params, run, manifest, served))
     for suite, responses in rows.items():
         write_rows(layout.responses(run, suite), (row.model_copy(update={"logprobs": None}) for row in responses))
-        chosen = [Logprobs(item_id=row.item_id, logprobs=row.logprobs or []) for row in responses]
+        chosen = [Logprobs(item_id=row.item_id, run=row.run, logprobs=row.logprobs or []) for row in responses]
         write_rows(layout.logprobs(run, suite), chosen)
         failed = sum(response.status == "infra" for response in responses)
         again = f"; to ask them again: dvc repro --force --single-item generate@{run}" if failed else ""
-        print(f"{run} {suite}: {len(responses)} items, {failed} without an answer{again}")
+        print(f"{run} {suite}: {len(responses)} answers asked for, {failed} not had{again}")
     digests = {suite: file_sha256(layout.responses(run, suite)) for suite in rows}
-    write_record(layout.engine(run), record.model_copy(update={"responses": digests}))
+    whole = record.model_copy(update={"responses": digests})
+    write_record(layout.engine(run), whole)
+    add_attempt(layout, whole)
 
 
 def main() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from evalsets.items import Item, QaItem, ToolItem, Toolset
 from evalsets.load import load_suite, load_toolsets
 from evalsets.records import InputError, read_rows, unique_by_id, write_record, write_rows
-from evalsets.responses import Response
+from evalsets.responses import Response, answer_id
 from judges.calls import judge_call
 from judges.metrics import summarise
 from judges.qa import judge_answer
@@ -20,7 +20,7 @@ from pipelines.stage import run_stage
 
 
 def judge(params: Params, run: str) -> None:
-    """Write `verdicts/<run>/<suite>.jsonl`, one row per item in file order, and `metrics/<run>.json`."""
+    """Write `verdicts/<run>/<suite>.jsonl`, one row per item and pass in file order, and `metrics/<run>.json`."""
     if run not in params.runs:
         raise InputError(f"--run {run}: unknown; allowed: {', '.join(params.runs)}")
     layout = Layout.of(params.profile)
@@ -29,17 +29,18 @@ def judge(params: Params, run: str) -> None:
     verdicts: list[Verdict] = []
     for suite, settings in params.suites.items():
         asked = load_suite(Path(settings.path), suite, settings.take)
-        answered = _by_item(layout.responses(run, suite), asked)
-        rows = [_verdict(params, item, answered[item.id], toolsets) for item in asked]
+        wanted = {answer_id(item.id, n): item for n in range(settings.runs) for item in asked}
+        answered = _by_answer(layout.responses(run, suite), wanted)
+        rows = [_verdict(params, item, answered[name], toolsets) for name, item in wanted.items()]
         write_rows(layout.verdicts(run, suite), rows)
         items |= {item.id: item for item in asked}
         verdicts += rows
     write_record(layout.metrics(run), summarise(verdicts, items))
 
 
-def _by_item(path: Path, asked: Sequence[Item]) -> dict[str, Response]:
-    answered = unique_by_id(read_rows(path, Response), "item_id", str(path))
-    wrong = sorted(answered.keys() ^ {item.id for item in asked})
+def _by_answer(path: Path, wanted: Mapping[str, Item]) -> dict[str, Response]:
+    answered = unique_by_id(read_rows(path, Response), "answer_id", str(path))
+    wrong = sorted(answered.keys() ^ wanted.keys())
     if wrong:
         raise InputError(f"{path}: ids differ from the suite's: {', '.join(wrong[:20])}; run generate again")
     return answered

@@ -32,6 +32,10 @@ class Layout:
         return self.root / "calibration.jsonl"
 
     @property
+    def attempts(self) -> Path:
+        return self.root / "attempts.jsonl"
+
+    @property
     def decision(self) -> Path:
         return self.root / "decision.json"
 

@@ -81,10 +81,14 @@ class VariantSettings(Record):
 
 
 class SuiteSettings(Record):
-    """A suite file and how many of its items are asked (null: all)."""
+    """A suite file, how many of its items are asked (null: all), and how often each (`runs`, in other orders).
+
+    Further runs shrink the part of the noise that differs from answer to answer; a deterministic engine repeats itself.
+    """
 
     path: str
     take: Annotated[int, Field(ge=1)] | None = None
+    runs: Annotated[int, Field(ge=1, le=9)] = 1
 
 
 class Engine(Record):

@@ -73,12 +73,12 @@ def _items(profile: Profile, suite: Suite, bundle: Bundle) -> dict[str, QaItem |
 
 def _verdicts(layout: Layout, run: str, suite: Suite) -> dict[str, Verdict]:
     path = layout.verdicts(run, suite)
-    return unique_by_id(read_rows(path, Verdict), "item_id", str(path))
+    return unique_by_id(read_rows(path, Verdict), "answer_id", str(path))
 
 
 def _responses(layout: Layout, run: str, suite: Suite) -> dict[str, Response]:
     path = layout.responses(run, suite)
-    return unique_by_id(read_rows(path, Response), "item_id", str(path))
+    return unique_by_id(read_rows(path, Response), "answer_id", str(path))
 
 
 def main(argv: Sequence[str] | None = None) -> None:

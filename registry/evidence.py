@@ -32,12 +32,16 @@ class ExecutionClass(Record):
 
 
 class SuiteDigest(Record):
-    """Which items were asked: the suite file's SHA-256, count and SHA-256 of the ids taken in file order, split."""
+    """Which items were asked: the suite file's SHA-256, count and SHA-256 of the ids taken in file order, split.
+
+    `runs` is how often each item was asked.
+    """
 
     file_sha256: Sha256
     items: int
     ids_sha256: Sha256
     split: Split
+    runs: int = 1
 
 
 class SharedSettings(Record):
@@ -99,21 +103,41 @@ class EngineRecord(Record):
     wall_s: dict[str, float]
 
 
+class Attempt(Record):
+    """One line of the ledger of attempts: whose answers to which items were published, and what judged them then.
+
+    `responses` maps a suite to the SHA-256 of its response rows, as in the engine record. `judge_sha256` is of the
+    judge's source files, `policy_sha256` of the policy in force.
+    """
+
+    profile: str
+    run: str
+    variant: str
+    weights_digest: Sha256
+    generation_key: Sha256
+    suites: dict[Suite, SuiteDigest]
+    responses: dict[Suite, Sha256]
+    judge_sha256: Sha256
+    policy_sha256: Sha256
+
+
 class PairedTable(Record):
     """The 2x2 table of one suite under one verdict: same items, baseline against candidate.
 
-    `losses`: baseline right, candidate wrong; `gains`: the reverse. The four counts sum to `n`.
+    `losses`: baseline right, candidate wrong; `gains`: the reverse. The four counts sum to `n`. They are whole where
+    each item was asked once; with more runs losses and gains are those of `registry.gate.repeats`, and a gate divides
+    all by the design effect that its policy declares.
     """
 
-    n: int
-    both_right: int
-    losses: int
-    gains: int
-    both_wrong: int
+    n: int | float
+    both_right: int | float
+    losses: int | float
+    gains: int | float
+    both_wrong: int | float
 
 
 class Transition(Record):
-    """How many items had label `baseline` before and `candidate` now (strict primary label, `ok` where right)."""
+    """How many answers had label `baseline` before and `candidate` now (strict primary label, `ok` where right)."""
 
     baseline: str
     candidate: str
@@ -121,7 +145,11 @@ class Transition(Record):
 
 
 class NewLoss(Record):
-    """An item the baseline had right and the candidate has wrong (strict), with the candidate's primary label."""
+    """An item the baseline had right and the candidate has wrong (strict), with the candidate's primary label.
+
+    With several runs: right and wrong in most of them, a `must_pass` item right in all and wrong in any; the label is
+    the most frequent.
+    """
 
     item_id: str
     label: str
@@ -129,13 +157,17 @@ class NewLoss(Record):
 
 
 class SuiteComparison(Record):
-    """One suite, item by item. Items unjudged on either side are counted as losses in `pessimistic` only.
+    """One suite, item by item, each asked `runs` times. Items unjudged in any run count, as losses, in `pessimistic`.
 
-    `identical` counts judged items whose raw text is the same on both sides, the token counts are sums over all
-    items. `must_pass` lists the ids so marked. Every list is in the suite's order, transitions by label.
+    `identical` counts judged items whose raw texts are the same on both sides, the token counts are sums over all
+    answers. `design_effect` (1 or more) is how much the clusters inflate the variance of the strict drop, measured
+    (`registry.gate.clusters`). `longer` is the share of items with a longer answer, `shorter` with a shorter one.
+    `must_pass` lists the ids so marked. Every list is in the suite's order, transitions by label.
     """
 
     suite: Suite
+    runs: int = 1
+    design_effect: float = 1.0
     strict: PairedTable
     tolerant: PairedTable
     pessimistic: PairedTable
@@ -143,6 +175,8 @@ class SuiteComparison(Record):
     identical: int
     baseline_tokens: int
     candidate_tokens: int
+    longer: int = 0
+    shorter: int = 0
     transitions: list[Transition]
     new_losses: list[NewLoss]
     gained: list[str]

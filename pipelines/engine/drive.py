@@ -147,6 +147,7 @@ def _response(drive: Drive, request: Request, answer: dict[str, Any], retries: l
     return Response(
         item_id=request.item_id,
         suite=request.suite,
+        run=request.run,
         status="ok",
         raw=drive.decode(ids),
         token_ids=ids,
@@ -164,6 +165,7 @@ def _infra(request: Request, error: str, retries: list[Retry]) -> Response:
     return Response(
         item_id=request.item_id,
         suite=request.suite,
+        run=request.run,
         status="infra",
         prompt_tokens=len(request.prompt_ids),
         prompt_sha256=digest(request.prompt_ids),

@@ -24,32 +24,32 @@ class Journal:
         self._failed: dict[str, Response] = {}
         self._done = self._read()
 
-    def missing(self, item_ids: Sequence[str]) -> set[str]:
-        """The ids that have no answer yet."""
-        return set(item_ids) - self._done.keys()
+    def missing(self, answer_ids: Sequence[str]) -> set[str]:
+        """The answers that are not there yet."""
+        return set(answer_ids) - self._done.keys()
 
     def add(self, response: Response) -> None:
         """Keep an answer; on disk before this returns. A second answer to an item is refused."""
-        if response.item_id in self._done:
+        if response.answer_id in self._done:
             raise InputError(
-                f"{response.item_id}: answered twice under one key; remove {self._path.parent} and run again"
+                f"{response.answer_id}: answered twice under one key; remove {self._path.parent} and run again"
             )
         if response.status == "infra":
-            self._failed[response.item_id] = response
+            self._failed[response.answer_id] = response
             return
         with self._path.open("ab") as file:
             file.write(response.model_dump_json().encode("utf-8", "surrogatepass") + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        self._done[response.item_id] = response
+        self._done[response.answer_id] = response
 
-    def rows(self, item_ids: Sequence[str]) -> list[Response]:
-        """One row per id, in the given order, failures included. Raises `InputError` naming ids without any row."""
+    def rows(self, answer_ids: Sequence[str]) -> list[Response]:
+        """One row per answer, in the given order, failures included. Raises `InputError` naming ids without any row."""
         found = self._failed | self._done
-        lost = [item_id for item_id in item_ids if item_id not in found]
+        lost = [answer for answer in answer_ids if answer not in found]
         if lost:
-            raise InputError(f"{self._path}: no answer for {len(lost)} items: {', '.join(lost[:20])}; run again")
-        return [found[item_id] for item_id in item_ids]
+            raise InputError(f"{self._path}: {len(lost)} answers are missing: {', '.join(lost[:20])}; run again")
+        return [found[answer] for answer in answer_ids]
 
     def _read(self) -> dict[str, Response]:
         if not self._path.exists():
@@ -59,4 +59,4 @@ class Journal:
         if whole < len(data):
             with self._path.open("r+b") as file:
                 file.truncate(whole)
-        return unique_by_id(read_rows(self._path, Response), "item_id", str(self._path))
+        return unique_by_id(read_rows(self._path, Response), "answer_id", str(self._path))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evalsets.items import Item, Suite, ToolItem, Toolset
 from evalsets.load import load_suite, load_toolsets
 from evalsets.records import InputError, digest, file_sha256
+from evalsets.responses import answer_id
 from pipelines.params import Engine, Params
 from quantize.chat_template import ChatTemplate
 from registry.evidence import SuiteDigest
@@ -18,21 +19,30 @@ from registry.evidence import SuiteDigest
 
 @dataclass(frozen=True)
 class Request:
-    """One item as it is sent. `prompt_ids` are the token ids that the engine must see."""
+    """One item as it is sent in pass `run`. `prompt_ids` are the token ids that the engine must see."""
 
     suite: Suite
     item_id: str
+    run: int
     body: dict[str, Any]
     prompt_ids: list[int]
     max_tokens: int
 
+    @property
+    def answer_id(self) -> str:
+        """The name of its answer."""
+        return answer_id(self.item_id, self.run)
+
 
 @dataclass(frozen=True)
 class Plan:
-    """A run's requests by suite in the order they are asked, item ids in file order, and the digests they make."""
+    """A run's requests by suite in the order they are asked, and the digests they make.
+
+    `answer_ids` has the answers wanted: pass by pass, in file order.
+    """
 
     requests: dict[Suite, list[Request]]
-    item_ids: dict[Suite, list[str]]
+    answer_ids: dict[Suite, list[str]]
     suites: dict[Suite, SuiteDigest]
     toolsets_sha256: str
     template_sha256: str
@@ -50,23 +60,25 @@ def plan_run(params: Params, run: str, checkpoint: Path, model: str) -> Plan:
     toolsets = load_toolsets(Path(params.toolsets))
     order_seed = params.runs[run].order_seed
     requests: dict[Suite, list[Request]] = {}
-    item_ids: dict[Suite, list[str]] = {}
+    answer_ids: dict[Suite, list[str]] = {}
     suites: dict[Suite, SuiteDigest] = {}
     for suite, settings in params.suites.items():
         items: Sequence[Item] = load_suite(Path(settings.path), suite, settings.take)
         made = [_request(params, suite, item, toolsets, template, model) for item in items]
-        item_ids[suite] = [item.id for item in items]
+        passes = range(settings.runs)
+        answer_ids[suite] = [answer_id(item.id, run) for run in passes for item in items]
         suites[suite] = SuiteDigest(
             file_sha256=file_sha256(Path(settings.path)),
             items=len(items),
-            ids_sha256=digest(item_ids[suite]),
+            ids_sha256=digest([item.id for item in items]),
             split=items[0].split,
+            runs=settings.runs,
         )
-        requests[suite] = random.Random(order_seed).sample(made, len(made))
+        requests[suite] = [request for run in passes for request in _ordered(made, order_seed, run)]
     prompts = {request.item_id: request.prompt_ids for made in requests.values() for request in made}
     return Plan(
         requests=requests,
-        item_ids=item_ids,
+        answer_ids=answer_ids,
         suites=suites,
         toolsets_sha256=file_sha256(Path(params.toolsets)),
         template_sha256=template.sha256,
@@ -79,7 +91,10 @@ def plan_run(params: Params, run: str, checkpoint: Path, model: str) -> Plan:
 def generation_key(
     plan: Plan, run: str, weights_digest: str, argv: Sequence[str], environment: Mapping[str, str], engine_version: str
 ) -> str:
-    """SHA-256 of everything that shapes the answers; answers are only ever reused under the same key."""
+    """SHA-256 of everything that shapes the answers; answers are only ever reused under the same key.
+
+    How many passes are asked is not part of it: another pass adds answers and changes none.
+    """
     return digest(
         {
             "run": run,
@@ -113,7 +128,14 @@ def _request(
     body = _sampling_fields(params) | {"model": model, "messages": messages, "max_tokens": max_tokens}
     if tools is not None:
         body |= {"tools": tools, "tool_choice": _tool_choice(params.engine)}
-    return Request(suite, item.id, body, prompt_ids, max_tokens)
+    return Request(suite, item.id, 0, body, prompt_ids, max_tokens)
+
+
+def _ordered(made: Sequence[Request], order_seed: int, run: int) -> list[Request]:
+    """One pass over the suite, each in an order and with a sampling seed of its own."""
+    # Seeds of passes lie far apart, so that no pass of one run repeats the order of a pass of another.
+    shuffled = random.Random(order_seed + 1000 * run).sample(made, len(made))
+    return [replace(request, run=run, body=request.body | {"seed": request.body["seed"] + run}) for request in shuffled]
 
 
 def _tools(item: Item, toolsets: dict[str, Toolset]) -> list[dict[str, Any]] | None:

@@ -72,9 +72,9 @@ def answers(session: Session) -> tuple[dict[Suite, list[Response]], EngineRecord
     with alone(session.folder / "lock", "asking for the same answers"):
         journals = {suite: Journal(session.folder, suite) for suite in session.plan.requests}
         path = session.folder / "engine.json"
-        if any(journals[suite].missing(ids) for suite, ids in session.plan.item_ids.items()) or not path.exists():
+        if any(journals[suite].missing(ids) for suite, ids in session.plan.answer_ids.items()) or not path.exists():
             write_record(path, _serve(session, journals))
-        rows = {suite: journals[suite].rows(ids) for suite, ids in session.plan.item_ids.items()}
+        rows = {suite: journals[suite].rows(ids) for suite, ids in session.plan.answer_ids.items()}
         return rows, read_record(path, EngineRecord)
 
 
@@ -102,9 +102,9 @@ def _serve(session: Session, journals: dict[Suite, Journal]) -> EngineRecord:
 
 
 def _ask_suite(session: Session, suite: Suite, journal: Journal, drive: Drive, server: Server) -> float:
-    missing = journal.missing(session.plan.item_ids[suite])
-    requests = [request for request in session.plan.requests[suite] if request.item_id in missing]
-    total = len(session.plan.item_ids[suite])
+    missing = journal.missing(session.plan.answer_ids[suite])
+    requests = [request for request in session.plan.requests[suite] if request.answer_id in missing]
+    total = len(session.plan.answer_ids[suite])
     started = time.monotonic()
     with tqdm(total=total, initial=total - len(missing), desc=f"{session.run} {suite}", disable=None) as bar:
 
@@ -115,7 +115,7 @@ def _ask_suite(session: Session, suite: Suite, journal: Journal, drive: Drive, s
         try:
             ask_all(drive, requests, keep)
         except EngineGone:
-            left = len(journal.missing(session.plan.item_ids[suite]))
+            left = len(journal.missing(session.plan.answer_ids[suite]))
             kept = f"{total - left} of {total} {suite} answers are kept; run again"
             raise died(f"the engine ended or hung while answering ({kept})", server) from None
     return round(time.monotonic() - started, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pipelines.reporting.material import Material
 from pipelines.reporting.text import inline, joined, percent, table
 from registry.evidence import SuiteComparison, Transition
+from registry.gate.outcome import printed
 from registry.gate.power import PSIS
 
 RIGHT = "ok"
@@ -81,7 +82,7 @@ def _kind(change: Transition) -> str:
 def _noise_cells(result: SuiteComparison) -> list[str]:
     pairs = result.strict
     discordance = percent(pairs.losses + pairs.gains, pairs.n)
-    counts = [str(pairs.n), str(pairs.losses), str(pairs.gains)]
+    counts = [printed(pairs.n), printed(pairs.losses), printed(pairs.gains)]
     return [*counts, discordance, percent(result.identical, pairs.n)]
 
 

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from registry.gate.outcome import printed
 from registry.store.markup import markdown, row
 
 LINE_LIMIT = 300  # characters of a text inside a line or a cell
@@ -80,9 +81,9 @@ def code(digest: str) -> str:
     return f"`{digest}`" if re.fullmatch(r"[\w./-]+", digest, re.ASCII) else inline(digest)
 
 
-def percent(part: int, whole: int) -> str:
-    """`12.5 % (3 of 24)`, or `none judged`."""
-    return f"{100 * part / whole:.1f} % ({part} of {whole})" if whole else "none judged"
+def percent(part: float, whole: float) -> str:
+    """`12.5 % (3 of 24)`, or `none judged`; parts that are not whole with two decimals."""
+    return f"{100 * part / whole:.1f} % ({printed(part)} of {printed(whole)})" if whole else "none judged"
 
 
 def joined(*blocks: str) -> str:

@@ -6,6 +6,7 @@ from pipelines.reporting.material import Material
 from pipelines.reporting.summary import meaning
 from pipelines.reporting.text import inline, joined, table
 from registry.gate.decision import CandidateVerdict, Decision, GateResult, SceneDecision
+from registry.gate.outcome import printed
 from registry.gate.tango import bounds
 
 REASON_LIMIT = 400
@@ -93,8 +94,8 @@ def _row(scene: SceneDecision, verdict: CandidateVerdict, gate: GateResult) -> l
     ]
 
 
-def _count(value: int | None) -> str:
-    return "" if value is None else str(value)
+def _count(value: float | None) -> str:
+    return "" if value is None else printed(value)
 
 
 def _reach(material: Material) -> str:

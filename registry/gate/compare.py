@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from evalsets.items import Suite
-from evalsets.records import InputError, unique_by_id
-from judges.verdicts import Verdict
+from evalsets.items import Item, Suite
+from evalsets.records import InputError
 from registry.evidence import (
     Comparison,
-    EngineRecord,
     NewLoss,
     PairedTable,
     Sha256,
@@ -19,30 +18,34 @@ from registry.evidence import (
     SuiteComparison,
     Transition,
 )
-
-RIGHT = "ok"
-Pair = tuple[Verdict, Verdict]
+from registry.gate.clusters import design_effect
+from registry.gate.pairing import JudgedRun, Pairs, label, paired, right
+from registry.gate.repeats import counts
 
 
 @dataclass(frozen=True)
-class JudgedRun:
-    """One run of the suites: its name, its verdicts per suite in any order, and how it was served."""
+class Asked:
+    """What a comparison needs to know of an item."""
 
-    name: str
-    verdicts: Mapping[Suite, Sequence[Verdict]]
-    engine: EngineRecord
+    must_pass: bool
+    cluster: str
+
+    @classmethod
+    def of(cls, items: Sequence[Item]) -> dict[str, Asked]:
+        """By id, in the given order."""
+        return {item.id: cls(item.must_pass, item.cluster) for item in items}
 
 
 def compare(
     baseline: JudgedRun,
     candidate: JudgedRun,
-    items: Mapping[Suite, Mapping[str, bool]],
+    items: Mapping[Suite, Mapping[str, Asked]],
     inputs: Mapping[str, Sha256],
 ) -> Comparison:
-    """Pair two runs over `items` (per suite: id -> must_pass, in the suite's order).
+    """Pair two runs over `items` (per suite, by id, in the suite's order).
 
-    `inputs` (file -> SHA-256) is copied into the record. Raises `InputError` naming suite and ids when a run lacks an
-    item, has one that is not asked, or has one twice, and when a verdict does not belong where it is.
+    `inputs` (file -> SHA-256) is copied into the record. Raises `InputError` as `pairing.paired` does, and when an
+    engine record is another run's.
     """
     for run in (baseline, candidate):
         if run.engine.run != run.name:
@@ -53,36 +56,12 @@ def compare(
     return Comparison(
         baseline=baseline.name,
         candidate=candidate.name,
-        suites={suite: _suite(suite, baseline, candidate, wanted) for suite, wanted in items.items()},
+        suites={
+            suite: _suite(suite, paired(suite, baseline, candidate, list(asked)), asked)
+            for suite, asked in items.items()
+        },
         mismatches=_mismatches(baseline, candidate),
         inputs=dict(inputs),
-    )
-
-
-def _suite(suite: Suite, baseline: JudgedRun, candidate: JudgedRun, wanted: Mapping[str, bool]) -> SuiteComparison:
-    before, after = _by_item(suite, baseline, wanted), _by_item(suite, candidate, wanted)
-    pairs = {item_id: (before[item_id], after[item_id]) for item_id in wanted}
-    judged = {item_id: pair for item_id, pair in pairs.items() if all(side.status == "judged" for side in pair)}
-    strict = _table((old.strict_ok, new.strict_ok) for old, new in judged.values())
-    unjudged = [item_id for item_id in pairs if item_id not in judged]
-    changes = Counter((_label(old), _label(new)) for old, new in judged.values())
-    return SuiteComparison(
-        suite=suite,
-        strict=strict,
-        tolerant=_table((old.tolerant_ok, new.tolerant_ok) for old, new in judged.values()),
-        pessimistic=count_as_losses(strict, len(unjudged)),
-        unjudged=unjudged,
-        identical=sum(old.raw_sha256 == new.raw_sha256 for old, new in judged.values()),
-        baseline_tokens=sum(old.completion_tokens for old, _ in pairs.values()),
-        candidate_tokens=sum(new.completion_tokens for _, new in pairs.values()),
-        transitions=[Transition(baseline=a, candidate=b, count=count) for (a, b), count in sorted(changes.items())],
-        new_losses=[
-            NewLoss(item_id=item_id, label=_label(new), must_pass=wanted[item_id])
-            for item_id, (old, new) in judged.items()
-            if old.strict_ok and not new.strict_ok
-        ],
-        gained=[item_id for item_id, (old, new) in judged.items() if new.strict_ok and not old.strict_ok],
-        must_pass=[item_id for item_id, must_pass in wanted.items() if must_pass],
     )
 
 
@@ -91,48 +70,79 @@ def count_as_losses(table: PairedTable, unjudged: int) -> PairedTable:
     return table.model_copy(update={"n": table.n + unjudged, "losses": table.losses + unjudged})
 
 
-def _table(outcomes: Iterable[tuple[bool, bool]]) -> PairedTable:
-    counts = Counter(outcomes)
-    return PairedTable(
-        n=counts.total(),
-        both_right=counts[True, True],
-        losses=counts[True, False],
-        gains=counts[False, True],
-        both_wrong=counts[False, False],
+def _suite(suite: Suite, pairs: Mapping[str, Pairs], asked: Mapping[str, Asked]) -> SuiteComparison:
+    judged = {item_id: pair for item_id, pair in pairs.items() if pair.judged}
+    strict = _table(list(judged.values()), "strict")
+    unjudged = [item_id for item_id in pairs if item_id not in judged]
+    answers = [(old, new) for pair in judged.values() for old, new in zip(pair.old, pair.new, strict=True)]
+    changes = Counter((label(old), label(new)) for old, new in answers)
+    drops: dict[str, list[float]] = {}
+    for item_id, pair in judged.items():
+        drops.setdefault(asked[item_id].cluster, []).append(pair.drop("strict"))
+    lengths = [_tokens(pair) for pair in pairs.values()]
+    return SuiteComparison(
+        suite=suite,
+        runs=max(len(pair.old) for pair in pairs.values()),
+        design_effect=design_effect(drops),
+        strict=strict,
+        tolerant=_table(list(judged.values()), "tolerant"),
+        pessimistic=count_as_losses(strict, len(unjudged)),
+        unjudged=unjudged,
+        identical=sum(
+            all(old.raw_sha256 == new.raw_sha256 for old, new in zip(pair.old, pair.new, strict=True))
+            for pair in judged.values()
+        ),
+        baseline_tokens=sum(old for old, _ in lengths),
+        candidate_tokens=sum(new for _, new in lengths),
+        longer=sum(new > old for old, new in lengths),
+        shorter=sum(new < old for old, new in lengths),
+        transitions=[Transition(baseline=a, candidate=b, count=count) for (a, b), count in sorted(changes.items())],
+        new_losses=_new_losses(judged, asked),
+        gained=[item_id for item_id, pair in judged.items() if _mostly_right(pair, "new") > _mostly_right(pair, "old")],
+        must_pass=[item_id for item_id, item in asked.items() if item.must_pass],
     )
 
 
-def _by_item(suite: Suite, run: JudgedRun, wanted: Mapping[str, bool]) -> dict[str, Verdict]:
-    """The run's verdicts by item id, exactly those wanted."""
-    where = f"verdicts of {run.name}, suite {suite}"
-    if not wanted:
-        raise InputError(f"suite {suite}: no items to compare; give the suite at least one active item")
-    if suite not in run.verdicts:
-        raise InputError(f"{where}: there are none; run the judge stage for {run.name}")
-    found = unique_by_id(run.verdicts[suite], "item_id", where)
-    missing = [item_id for item_id in wanted if item_id not in found]
-    extra = [item_id for item_id in found if item_id not in wanted]
-    if missing or extra:
-        parts = [f"lacks {', '.join(missing)}"] if missing else []
-        parts += [f"has {', '.join(extra)} that the suite does not"] if extra else []
-        raise InputError(
-            f"{where}: {' and '.join(parts)} ({len(found)} of {len(wanted)} items); "
-            f"run generate and judge for {run.name} again on this suite"
-        )
-    for item_id, verdict in found.items():
-        if verdict.suite != suite:
-            raise InputError(f"{where}, {item_id}: belongs to suite {verdict.suite}; run judge for {run.name} again")
-        if verdict.status == "judged" and not verdict.raw_sha256:
-            raise InputError(f"{where}, {item_id}: no digest of the raw answer; run judge for {run.name} again")
+def _table(pairs: Sequence[Pairs], verdict: Literal["strict", "tolerant"]) -> PairedTable:
+    losses, gains = counts([pair.drop(verdict) for pair in pairs])
+    baseline_right = sum(right(pair.old, verdict) / len(pair.old) for pair in pairs)
+    both_right = baseline_right - losses
+    return PairedTable(
+        n=len(pairs),
+        both_right=_whole(both_right),
+        losses=_whole(losses),
+        gains=_whole(gains),
+        both_wrong=_whole(len(pairs) - both_right - losses - gains),
+    )
+
+
+def _whole(count: float) -> int | float:
+    """A count as an int where it is one: sums of whole differences are exact in floats."""
+    return int(count) if count == int(count) else count
+
+
+def _tokens(pair: Pairs) -> tuple[int, int]:
+    old = sum(verdict.completion_tokens for verdict in pair.old)
+    return old, sum(verdict.completion_tokens for verdict in pair.new)
+
+
+def _new_losses(judged: Mapping[str, Pairs], asked: Mapping[str, Asked]) -> list[NewLoss]:
+    found = []
+    for item_id, pair in judged.items():
+        must_pass = asked[item_id].must_pass
+        if must_pass:
+            lost = right(pair.old, "strict") == len(pair.old) and right(pair.new, "strict") < len(pair.new)
+        else:
+            lost = _mostly_right(pair, "old") > _mostly_right(pair, "new")
+        if lost:
+            wrong = Counter(label(verdict) for verdict in pair.new if not verdict.strict_ok)
+            found.append(NewLoss(item_id=item_id, label=wrong.most_common(1)[0][0], must_pass=must_pass))
     return found
 
 
-def _label(verdict: Verdict) -> str:
-    if verdict.strict_ok:
-        return RIGHT
-    if verdict.primary is None:
-        raise InputError(f"verdict of {verdict.item_id}: wrong without a label of what is wrong; judge it again")
-    return verdict.primary
+def _mostly_right(pair: Pairs, side: Literal["old", "new"]) -> bool:
+    verdicts = pair.old if side == "old" else pair.new
+    return 2 * right(verdicts, "strict") > len(verdicts)
 
 
 def _mismatches(baseline: JudgedRun, candidate: JudgedRun) -> list[str]:

@@ -8,7 +8,8 @@ from typing import Literal
 
 from evalsets.records import InputError, digest
 from quantize.manifest import Manifest
-from registry.evidence import Comparison, EngineRecord, Sha256
+from registry.evidence import Attempt, Comparison, EngineRecord, Sha256
+from registry.gate.attempts import too_many
 from registry.gate.blockers import comparison_problems, empty_gates, engine_problems, sameness, tuning
 from registry.gate.decision import CandidateVerdict, Decision, GateResult, Outcome, SceneDecision
 from registry.gate.hard_rules import baseline_floor, must_pass, new_losses
@@ -18,30 +19,34 @@ from registry.gate.policy import BaselineFloor, Gate, MustPass, NewLosses, NonIn
 ExitCode = Literal[0, 1, 2, 3]
 
 
-def decide(
-    profile: str,
-    policy: Policy,
-    comparisons: Mapping[str, Comparison],
-    again: Comparison,
-    engines: Mapping[str, EngineRecord],
-    inputs: Mapping[str, Sha256],
-) -> Decision:
-    """Judge every candidate of every scene.
+@dataclass(frozen=True)
+class Evidence:
+    """What a decision rests on.
 
     `comparisons` has one entry per variant but the baseline, `again` compares the baseline with its second run,
-    `engines` has one per run, `inputs` (file -> SHA-256) is what all of them were read from. Raises `InputError` when
-    the policy names what there is not, or when an engine record is missing.
+    `engines` has one per run, `inputs` (file -> SHA-256) is what all of them were read from, `attempts` is the ledger.
     """
+
+    comparisons: Mapping[str, Comparison]
+    again: Comparison
+    engines: Mapping[str, EngineRecord]
+    inputs: Mapping[str, Sha256]
+    attempts: Sequence[Attempt] = ()
+
+
+def decide(profile: str, policy: Policy, evidence: Evidence) -> Decision:
+    """Judge every candidate of every scene.
+
+    Raises `InputError` when the policy names what there is not, or when an engine record is missing.
+    """
+    comparisons, again, engines, inputs = evidence.comparisons, evidence.again, evidence.engines, evidence.inputs
     check_policy(policy, [policy.baseline, *comparisons], list(again.suites))
     _check_names(policy, comparisons, again, engines)
     shared = empty_gates(policy, again) + engine_problems(profile, again, engines)
     shared += comparison_problems(again, policy, inputs)
     problems = {name: comparison_problems(comparison, policy, inputs) for name, comparison in comparisons.items()}
     blocked = {name: shared + own for name, own in problems.items()}
-    scenes = [
-        _scene(name, scene, policy.baseline, _Evidence(comparisons, again, engines, blocked))
-        for name, scene in policy.scenes.items()
-    ]
+    scenes = [_scene(name, scene, policy, evidence, blocked) for name, scene in policy.scenes.items()]
     broken = shared + [problem for own in problems.values() for problem in own]
     variants = {name: record for name, record in engines.items() if name != again.candidate}
     return Decision(
@@ -78,23 +83,18 @@ def check_weights(engines: Mapping[str, EngineRecord], manifests: Mapping[str, M
             )
 
 
-@dataclass(frozen=True)
-class _Evidence:
-    """What the scenes are judged from; `blocked` has the problems that forbid a conclusion, per candidate."""
-
-    comparisons: Mapping[str, Comparison]
-    again: Comparison
-    engines: Mapping[str, EngineRecord]
-    blocked: Mapping[str, Sequence[str]]
-
-
-def _scene(name: str, scene: Scene, baseline: str, evidence: _Evidence) -> SceneDecision:
+def _scene(
+    name: str, scene: Scene, policy: Policy, evidence: Evidence, blocked: Mapping[str, Sequence[str]]
+) -> SceneDecision:
+    baseline = policy.baseline
     verdicts = [
         CandidateVerdict(
             candidate=candidate, outcome="PASS", reason=f"{candidate} is the baseline: always allowed", gates=[]
         )
         if candidate == baseline
-        else _candidate(candidate, scene, evidence)
+        else _blocked(candidate, blocked[candidate])
+        if blocked[candidate]
+        else _candidate(candidate, scene, policy.max_attempts, evidence)
         for candidate in scene.candidates
     ]
     passing = [verdict.candidate for verdict in verdicts if verdict.outcome == "PASS"]
@@ -108,18 +108,23 @@ def _scene(name: str, scene: Scene, baseline: str, evidence: _Evidence) -> Scene
     return SceneDecision(scene=name, chosen=chosen, reason=reason, require=scene.require, candidates=verdicts)
 
 
-def _candidate(candidate: str, scene: Scene, evidence: _Evidence) -> CandidateVerdict:
-    if evidence.blocked[candidate]:
-        reason = f"{candidate}: INCONCLUSIVE, {evidence.blocked[candidate][0]}"
-        return CandidateVerdict(candidate=candidate, outcome="INCONCLUSIVE", reason=reason, gates=[])
-    comparison = evidence.comparisons[candidate]
+def _blocked(candidate: str, problems: Sequence[str]) -> CandidateVerdict:
+    reason = f"{candidate}: INCONCLUSIVE, {problems[0]}"
+    return CandidateVerdict(candidate=candidate, outcome="INCONCLUSIVE", reason=reason, gates=[])
+
+
+def _candidate(candidate: str, scene: Scene, max_attempts: int, evidence: Evidence) -> CandidateVerdict:
+    comparison, engine = evidence.comparisons[candidate], evidence.engines[candidate]
     results = [_gate(gate, comparison, evidence.again) for gate in scene.gates]
     outcomes = [result.outcome for result in results]
     outcome: Outcome = "FAIL" if "FAIL" in outcomes else "INCONCLUSIVE" if "INCONCLUSIVE" in outcomes else "PASS"
     reason = next(result.reason for result in results if result.outcome == outcome)
-    unserved, tuned = sameness(comparison, evidence.engines), tuning(evidence.engines[candidate])
-    if unserved or (tuned and outcome == "PASS"):
-        outcome, reason = "INCONCLUSIVE", f"{candidate}: INCONCLUSIVE, {unserved or tuned}"
+    suites = list(dict.fromkeys(gate.suite for gate in scene.gates))
+    never = sameness(comparison, evidence.engines)
+    if outcome == "PASS":
+        never = never or tuning(engine) or too_many(evidence.attempts, engine, suites, max_attempts)
+    if never:
+        outcome, reason = "INCONCLUSIVE", f"{candidate}: INCONCLUSIVE, {never}"
     return CandidateVerdict(candidate=candidate, outcome=outcome, reason=reason, gates=results)
 
 

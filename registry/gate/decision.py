@@ -15,7 +15,8 @@ class GateResult(Record):
     """One gate's outcome. Bounds and margin in percentage points of (candidate - baseline); None where not meant.
 
     `losses_that_pass` is the largest number of losses that would still have passed with these gains,
-    `losses_that_fail` the smallest that would have failed. A count rule has its count in `losses`.
+    `losses_that_fail` the smallest that would have failed. A count rule has its count in `losses`. Counts are whole
+    unless items were asked several times or the gate declares a design effect.
     """
 
     test: str
@@ -23,15 +24,15 @@ class GateResult(Record):
     verdict: Literal["strict", "tolerant"] | None = None
     outcome: Outcome
     reason: str
-    n: int | None = None
-    losses: int | None = None
-    gains: int | None = None
+    n: int | float | None = None
+    losses: int | float | None = None
+    gains: int | float | None = None
     drop_pp: float | None = None
     lower_pp: float | None = None
     upper_pp: float | None = None
     margin_pp: float | None = None
-    losses_that_pass: int | None = None
-    losses_that_fail: int | None = None
+    losses_that_pass: int | float | None = None
+    losses_that_fail: int | float | None = None
 
 
 class CandidateVerdict(Record):

@@ -51,7 +51,8 @@ def explain(policy: Policy, suite_sizes: Mapping[Suite, int]) -> str:
 def decidable(policy: Policy, suite_sizes: Mapping[Suite, int]) -> bool:
     """Whether every non-inferiority gate has 80 % power at psi 4 % for a candidate equal to the baseline."""
     return all(
-        power(_size(key, gate, suite_sizes), gate.margin_pp / 100, gate.alpha, PLANNED_PSI) >= TARGET_POWER
+        power(_count(gate, _size(key, gate, suite_sizes)), gate.margin_pp / 100, gate.alpha, PLANNED_PSI)
+        >= TARGET_POWER
         for key, gate in _noninferiority(policy)
     )
 
@@ -63,7 +64,7 @@ def refuse_unsound(policy: Policy, suite_sizes: Mapping[Suite, int]) -> None:
     """
     found = []
     for key, gate in _noninferiority(policy):
-        n = _size(key, gate, suite_sizes)
+        n = _count(gate, _size(key, gate, suite_sizes))
         worst = false_pass(n, gate.margin_pp / 100, gate.alpha)
         if worst.rate > MAX_FALSE_PASS:
             found.append(
@@ -107,14 +108,16 @@ def _gate(gate: Gate, suite_sizes: Mapping[Suite, int]) -> list[str]:
             ]
 
 
-def _noninferiority_lines(gate: NonInferiority, n: int) -> list[str]:
-    margin = gate.margin_pp / 100
+def _noninferiority_lines(gate: NonInferiority, asked: int) -> list[str]:
+    n, margin = _count(gate, asked), gate.margin_pp / 100
     most = critical_losses(n, margin, gate.alpha, np.array([gains for gains in GAINS if gains <= n]))
     worst = false_pass(n, margin, gate.alpha)
     powers = [power(n, margin, gate.alpha, psi) for psi in PSIS]
     lines = [
         f"noninferiority on {gate.suite}, {gate.verdict}: {n} items, margin {gate.margin_pp:g} pp, alpha {gate.alpha:g}"
     ]
+    if n != asked:
+        lines.append(f"  ({asked} items divided by the declared design effect {gate.design_effect:g})")
     lines += _table(
         ("gains", [str(gains) for gains in GAINS if gains <= n]),
         ("most losses that PASS", [str(count) if count >= 0 else "-" for count in most]),
@@ -129,6 +132,11 @@ def _noninferiority_lines(gate: NonInferiority, n: int) -> list[str]:
     )
     lines.append(f"  {_notice(power(n, margin, gate.alpha, PLANNED_PSI), margin, gate.alpha, n)}")
     return lines
+
+
+def _count(gate: NonInferiority, asked: int) -> int:
+    """How many independent items the asked ones count for."""
+    return int(asked / gate.design_effect)
 
 
 def _notice(planned: float, margin: float, alpha: float, n: int) -> str:
@@ -163,8 +171,11 @@ def _joint(scene: Scene, suite_sizes: Mapping[Suite, int]) -> list[str]:
         return []
     together = [1.0] * len(PSIS)
     for suite in sorted({gate.suite for gate in counting}):
-        n = suite_sizes[suite]
-        most = np.min([_most_losses(gate, n) for gate in counting if gate.suite == suite], axis=0)
+        own = [gate for gate in counting if gate.suite == suite]
+        n = min(
+            _count(gate, suite_sizes[suite]) if isinstance(gate, NonInferiority) else suite_sizes[suite] for gate in own
+        )
+        most = np.min([_most_losses(gate, n) for gate in own], axis=0)
         for index, psi in enumerate(PSIS):
             together[index] *= pass_probability(n, most, psi / 2, psi / 2)
     return [

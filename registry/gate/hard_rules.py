@@ -9,7 +9,7 @@ from judges.taxonomy import family
 from registry.evidence import NewLoss, SuiteComparison
 from registry.gate.decision import GateResult, Outcome
 from registry.gate.mcnemar import more_p
-from registry.gate.outcome import counted, table_of
+from registry.gate.outcome import counted, printed, table_of
 from registry.gate.policy import BaselineFloor, MustPass, NewLosses
 
 
@@ -72,9 +72,9 @@ def must_pass(gate: MustPass, candidate: str, comparison: SuiteComparison, again
 def baseline_floor(gate: BaselineFloor, baseline: str, comparison: SuiteComparison) -> GateResult:
     """PASS when the baseline itself is right often enough, else INCONCLUSIVE: a broken baseline shows nothing."""
     table = table_of(comparison, gate.verdict)
-    right = table.both_right + table.losses
-    # The share as the policy spells it, so that 0.95 means 95/100 and not the nearest binary fraction.
-    enough = table.n > 0 and Fraction(right, table.n) >= Fraction(str(gate.min_accuracy))
+    # Shares of up to nine runs, and the rate as the policy spells it: 0.95 is 95/100, not its nearest binary fraction.
+    right = Fraction(table.both_right + table.losses).limit_denominator(2520)
+    enough = table.n > 0 and right / Fraction(table.n) >= Fraction(str(gate.min_accuracy))
     verdict: Outcome = "PASS" if enough else "INCONCLUSIVE"
     return GateResult(
         test=gate.test,
@@ -82,7 +82,7 @@ def baseline_floor(gate: BaselineFloor, baseline: str, comparison: SuiteComparis
         verdict=gate.verdict,
         outcome=verdict,
         reason=(
-            f"{baseline} on {gate.suite}: {verdict}, the baseline is right on {right} of {table.n}, "
+            f"{baseline} on {gate.suite}: {verdict}, the baseline is right on {printed(float(right))} of {table.n}, "
             f"the floor is {gate.min_accuracy:g} of them"
         ),
         n=table.n,

@@ -13,14 +13,12 @@ The rule, for a non-inferiority gate. Let the noise be the discordant items (los
 
 from __future__ import annotations
 
-import numpy as np
-
 from registry.evidence import PairedTable
 from registry.gate.decision import Outcome
+from registry.gate.distance import most_that_pass
 from registry.gate.mcnemar import more_p
-from registry.gate.outcome import counted, outcome
+from registry.gate.outcome import counted, outcome, printed
 from registry.gate.policy import NonInferiority
-from registry.gate.power import critical_losses
 
 NEAR_ALPHA = 0.05
 
@@ -28,18 +26,20 @@ NEAR_ALPHA = 0.05
 def blamed_on_noise(own: Outcome, table: PairedTable, again: PairedTable, gate: NonInferiority) -> str | None:
     """Why a gate whose own verdict is `own` cannot be concluded for noise, or None where it can."""
     noise = again.losses + again.gains
-    seen = f"{counted(again.losses, 'loss', 'losses')} and {counted(again.gains, 'gain', 'gains')} of {again.n}"
+    seen = (
+        f"{counted(again.losses, 'loss', 'losses')} and {counted(again.gains, 'gain', 'gains')} of {printed(again.n)}"
+    )
     repeated = outcome(again, gate)
     if repeated == "FAIL" or (own == "PASS" and repeated != "PASS"):
         return f"the baseline asked again does not pass this gate either ({seen})"
     if _is_large(again, gate) and more_p(table.losses + table.gains, noise) > NEAR_ALPHA:
         return (
-            f"the baseline asked again disagrees with itself on {noise} items, the candidate on "
-            f"{table.losses + table.gains}: nothing can be blamed on quantization"
+            f"the baseline asked again disagrees with itself on {printed(noise)} items, the candidate on "
+            f"{printed(table.losses + table.gains)}: nothing can be blamed on quantization"
         )
     return None
 
 
 def _is_large(again: PairedTable, gate: NonInferiority) -> bool:
-    free = critical_losses(again.n, gate.margin_pp / 100, gate.alpha, np.array([0]))[0]
-    return bool(again.losses + again.gains > free)
+    free = most_that_pass(again.model_copy(update={"losses": 0, "gains": 0}), gate.margin_pp / 100, gate.alpha)
+    return free is None or again.losses + again.gains > free

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from registry.evidence import PairedTable, SuiteComparison
+from registry.gate.clusters import deflated
 from registry.gate.decision import Outcome
 from registry.gate.policy import NonInferiority
 from registry.gate.tango import exceeds
@@ -28,9 +29,23 @@ def table_of(comparison: SuiteComparison, verdict: Literal["strict", "tolerant"]
     return comparison.strict if verdict == "strict" else comparison.tolerant
 
 
-def counted(count: int, singular: str, plural: str) -> str:
-    """`1 loss`, `5 losses`."""
-    return f"{count} {singular if count == 1 else plural}"
+def effective(table: PairedTable, gate: NonInferiority) -> PairedTable:
+    """The table as it counts for the gate: divided by the declared design effect (Rao and Scott 1992)."""
+    if gate.design_effect == 1:
+        return table
+    losses, gains, n = deflated(table.losses, table.gains, table.n, gate.design_effect)
+    both_right, both_wrong, _ = deflated(table.both_right, table.both_wrong, table.n, gate.design_effect)
+    return PairedTable(n=n, both_right=both_right, losses=losses, gains=gains, both_wrong=both_wrong)
+
+
+def counted(count: float, singular: str, plural: str) -> str:
+    """`1 loss`, `5 losses`, `2.67 losses`."""
+    return f"{printed(count)} {singular if count == 1 else plural}"
+
+
+def printed(count: float) -> str:
+    """A count with at most two decimals."""
+    return f"{count:.2f}".rstrip("0").rstrip(".")
 
 
 def against(bound_pp: float, margin_pp: float) -> str:

@@ -14,13 +14,18 @@ Family = Literal["numbers", "identifiers", "keys_and_enums", "json_syntax"]
 
 
 class NonInferiority(Record):
-    """The candidate's accuracy is less than `margin_pp` percentage points below the baseline's (Tango, paired)."""
+    """The candidate's accuracy is less than `margin_pp` percentage points below the baseline's (Tango, paired).
+
+    `design_effect` (1 or more) divides the counts where items of a cluster go wrong together; declare it before the
+    run, from an earlier one.
+    """
 
     test: Literal["noninferiority"]
     suite: Suite
     verdict: Literal["strict", "tolerant"] = "strict"
     margin_pp: Annotated[float, Field(gt=0, le=100)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    design_effect: Annotated[float, Field(ge=1, le=10)] = 1.0
 
 
 class NewLosses(Record):
@@ -66,10 +71,16 @@ class Scene(Record):
 
 
 class Policy(Record):
-    """What decides. `max_unjudged_rate` is the share (0 to 1) of a suite's items that may stay unjudged."""
+    """What decides. `max_unjudged_rate` is the share (0 to 1) of a suite's items that may stay unjudged.
+
+    `max_attempts`: how many different sets of answers a candidate may give to a suite before a PASS counts for
+    nothing. `weakened_because`: why the policy asks less than the one of the last published evidence.
+    """
 
     baseline: str
     max_unjudged_rate: Annotated[float, Field(ge=0, lt=1)] = 0.005
+    max_attempts: Annotated[int, Field(ge=1)] = 1
+    weakened_because: str | None = None
     scenes: Annotated[dict[str, Scene], Field(min_length=1)]
 
     @model_validator(mode="after")

@@ -17,8 +17,9 @@ from pipelines.params import AGAIN
 from pipelines.profiles import Profile
 from pipelines.reporting.material import Material
 from registry.evidence import Comparison, EngineRecord
-from registry.gate.compare import JudgedRun, compare
+from registry.gate.compare import Asked, compare
 from registry.gate.decision import Decision
+from registry.gate.pairing import JudgedRun
 from registry.store.bundle import Bundle
 from tests.pipelines.report_records import decision, engine, manifest
 from tests.pipelines.report_settings import BASELINE, RUNS, VARIANTS, profile, qa_item, tool_item, toolset
@@ -146,7 +147,7 @@ def _compared(
         JudgedRun(name, {suite: list(rows.values()) for suite, rows in judged[name].items()}, engines[name])
         for name in (BASELINE, run)
     )
-    wanted = {suite: {item_id: item.must_pass for item_id, item in asked.items()} for suite, asked in items.items()}
+    wanted = {suite: Asked.of(list(asked.values())) for suite, asked in items.items()}
     return compare(baseline, candidate, wanted, {}).model_copy(update={"mismatches": [text] if text != "plain" else []})
 
 

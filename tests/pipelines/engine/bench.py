@@ -51,10 +51,14 @@ SAMPLING = {
 
 @dataclass
 class Bench:
-    """The project in `folder`, which must be the working directory. `engine` holds changes to the engine's settings."""
+    """The project in `folder`, which must be the working directory.
+
+    `engine` holds changes to the engine's settings, `runs` how often each item is asked.
+    """
 
     folder: Path
     engine: dict[str, Any] = field(default_factory=dict)
+    runs: int = 1
 
     def __post_init__(self) -> None:
         rows: dict[str, list[dict[str, Any]]] = {
@@ -113,7 +117,7 @@ class Bench:
             "model": model,
             "calibration": {"file": "none", "samples": 1, "max_tokens": 16, "seed": 1},
             "variants": {"bf16": {"recipe": "none"}},
-            "suites": {"qa": {"path": "qa.jsonl", "take": None}, "tools": {"path": "tools.jsonl", "take": None}},
+            "suites": {suite: {"path": f"{suite}.jsonl", "take": None, "runs": self.runs} for suite in ("qa", "tools")},
             "toolsets": "toolsets.json",
             "engine": engine | self.engine,
             "sampling": SAMPLING,

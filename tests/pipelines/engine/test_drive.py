@@ -32,7 +32,7 @@ class Asker:
     def request(self, item: str) -> Request:
         messages = [{"role": "user", "content": item}]
         body = {"model": "tiny", "messages": messages, "max_tokens": MAX_TOKENS}
-        return Request("qa", item, body, self.template.ids(messages, None), MAX_TOKENS)
+        return Request("qa", item, 0, body, self.template.ids(messages, None), MAX_TOKENS)
 
     def ask(
         self,

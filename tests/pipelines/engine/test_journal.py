@@ -83,7 +83,7 @@ def test_a_second_answer_is_refused(tmp_path: Path) -> None:
 def test_ids_without_any_row_are_named(tmp_path: Path) -> None:
     journal = Journal(tmp_path, "qa")
     journal.add(response("qa-002"))
-    with pytest.raises(InputError, match=r"no answer for 2 items: qa-001, qa-003"):
+    with pytest.raises(InputError, match=r"2 answers are missing: qa-001, qa-003"):
         journal.rows(IDS)
 
 

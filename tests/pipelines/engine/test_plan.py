@@ -20,9 +20,23 @@ def planned(bench: Bench, run: str = "bf16") -> Plan:
 @pytest.mark.parametrize(("run", "seed"), [("bf16", 1), ("baseline-again", 2)])
 def test_the_order_is_the_seeded_permutation(bench: Bench, run: str, seed: int) -> None:
     plan = planned(bench, run)
-    assert plan.item_ids == {"qa": QA_IDS, "tools": TOOL_IDS}
+    assert plan.answer_ids == {"qa": QA_IDS, "tools": TOOL_IDS}
     asked = {suite: [request.item_id for request in requests] for suite, requests in plan.requests.items()}
     assert asked == {"qa": random.Random(seed).sample(QA_IDS, 6), "tools": random.Random(seed).sample(TOOL_IDS, 3)}
+
+
+def test_further_passes_come_after_the_first_in_other_orders_and_with_other_seeds(bench: Bench) -> None:
+    one = planned(bench)
+    bench.runs = 3
+    plan = planned(bench)
+    assert plan.answer_ids["tools"] == [f"{item_id}{mark}" for mark in ("", "#2", "#3") for item_id in TOOL_IDS]
+    passes = [plan.requests["qa"][first : first + 6] for first in (0, 6, 12)]
+    assert passes[0] == one.requests["qa"]
+    assert [{request.run for request in asked} for asked in passes] == [{0}, {1}, {2}]
+    assert len({tuple(request.item_id for request in asked) for asked in passes}) == 3
+    assert [{request.body["seed"] for request in asked} for asked in passes] == [{7}, {8}, {9}]
+    assert plan.suites["qa"].runs == 3
+    assert plan.prompts_sha256 == one.prompts_sha256
 
 
 def test_two_seeds_ask_the_same_in_another_order(bench: Bench) -> None:

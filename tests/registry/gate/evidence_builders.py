@@ -7,10 +7,11 @@ from typing import Any
 
 from evalsets.items import Suite
 from judges.verdicts import Verdict
-from registry.evidence import Comparison, EngineRecord, PairedTable
-from registry.gate.compare import JudgedRun, compare
-from registry.gate.decide import decide
+from registry.evidence import Attempt, Comparison, EngineRecord, PairedTable
+from registry.gate.compare import Asked, compare
+from registry.gate.decide import Evidence, decide
 from registry.gate.decision import Decision, GateResult
+from registry.gate.pairing import JudgedRun
 from registry.gate.policy import Policy
 
 PROFILE = "demo"
@@ -148,7 +149,10 @@ def comparison(
     return compare(
         JudgedRun("bf16", {suite: baseline_verdicts(suite, n) for suite, n in sizes.items()}, engine("bf16")),
         JudgedRun(run, candidate, candidate_engine or default),
-        {suite: {item_id: item_id in must_pass for item_id in ids(suite, n)} for suite, n in sizes.items()},
+        {
+            suite: {item_id: Asked(item_id in must_pass, item_id) for item_id in ids(suite, n)}
+            for suite, n in sizes.items()
+        },
         {f"engine/{run}.json": SHA["suite"]},
     )
 
@@ -175,19 +179,20 @@ def decided(
     again: Sequence[Verdict] | None = None,
     must_pass: Sequence[str] = (),
     engines: Mapping[str, EngineRecord] | None = None,
+    attempts: Sequence[Attempt] | None = None,
 ) -> Decision:
     """The decision on fp8 over the suite `tools`; a silent baseline-again unless one is given."""
     silent = candidate_verdicts("tools", len(candidate), same_text=True)
     records = {"bf16": engine("bf16"), "fp8": engine("fp8"), "baseline-again": engine("baseline-again", "bf16")}
     records |= engines or {}
-    return decide(
-        PROFILE,
-        policy,
+    evidence = Evidence(
         {"fp8": comparison("fp8", {"tools": candidate}, must_pass, records["fp8"])},
         comparison("baseline-again", {"tools": again or silent}, must_pass, records["baseline-again"]),
         records,
         {"engine/fp8.json": SHA["suite"]},
+        attempts or [],
     )
+    return decide(PROFILE, policy, evidence)
 
 
 def only_gate(decision: Decision) -> GateResult:

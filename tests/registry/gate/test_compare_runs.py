@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalsets.items import Suite
 from evalsets.records import InputError
 from judges.verdicts import Verdict
 from registry.evidence import EngineRecord, PairedTable, SharedSettings, SuiteComparison
-from registry.gate.compare import JudgedRun, compare
+from registry.gate.compare import Asked, compare
+from registry.gate.pairing import JudgedRun
 from tests.registry.gate.evidence_builders import (
     SHA,
     baseline_verdicts,
@@ -152,7 +154,7 @@ def against_baseline(baseline: list[Verdict], candidate: list[Verdict], record: 
     compare(
         JudgedRun("bf16", {"tools": baseline}, engine("bf16")),
         JudgedRun("fp8", {"tools": candidate}, record),
-        {"tools": dict.fromkeys(ids("tools", 5), False)},
+        {"tools": dict.fromkeys(ids("tools", 5), Asked(False, "c"))},
         {},
     )
 
@@ -190,6 +192,65 @@ def test_the_engine_record_of_another_run_is_refused() -> None:
 def test_a_suite_without_verdicts_or_items_is_refused() -> None:
     run = JudgedRun("bf16", {}, engine("bf16"))
     with pytest.raises(InputError, match="there are none; run the judge stage for bf16"):
-        compare(run, run, {"tools": {"tools-0000": False}}, {})
+        compare(run, run, {"tools": {"tools-0000": Asked(False, "c")}}, {})
     with pytest.raises(InputError, match="no items to compare"):
         compare(run, run, {"tools": {}}, {})
+
+
+def passes(item: str, rights: list[bool]) -> list[Verdict]:
+    """An item's verdicts over its runs."""
+    return [
+        verdict(item, "tools", None if right else "float_drift", f"{item}{run}").model_copy(update={"run": run})
+        for run, right in enumerate(rights)
+    ]
+
+
+def test_repeated_items_count_by_their_mean_difference() -> None:
+    right, half, wrong = [True, True], [True, False], [False, False]
+    before = {"a": right, "b": right, "c": half, "d": right, "e": wrong}
+    after = {"a": right, "b": wrong, "c": wrong, "d": half, "e": right}
+    result = compare(
+        JudgedRun("bf16", {"tools": [v for item, runs in before.items() for v in passes(item, runs)]}, engine("bf16")),
+        JudgedRun("fp8", {"tools": [v for item, runs in after.items() for v in passes(item, runs)]}, engine("fp8")),
+        {"tools": {item: Asked(item == "d", item) for item in before}},
+        {},
+    ).suites["tools"]
+    # Mean differences 0, 1, 1/2, 1/2, -1: their sum is 1, the sum of their squares 2.5.
+    assert result.strict == PairedTable(n=5, both_right=1.75, losses=1.75, gains=0.75, both_wrong=0.75)
+    assert result.runs == 2
+    assert [(loss.item_id, loss.must_pass) for loss in result.new_losses] == [("b", False), ("d", True)]
+    assert result.gained == ["e"]
+    assert sum(step.count for step in result.transitions) == 10
+
+
+def test_a_run_with_another_number_of_passes_is_refused() -> None:
+    once = [v for item in ("a", "b") for v in passes(item, [True])]
+    twice = [v for item in ("a", "b") for v in passes(item, [True, True])]
+    asked: dict[Suite, dict[str, Asked]] = {"tools": {item: Asked(False, item) for item in ("a", "b")}}
+    with pytest.raises(InputError, match="lacks a#2, b#2"):
+        compare(
+            JudgedRun("bf16", {"tools": twice}, engine("bf16")),
+            JudgedRun("fp8", {"tools": once}, engine("fp8")),
+            asked,
+            {},
+        )
+
+
+def test_clusters_that_fail_together_show_in_the_design_effect() -> None:
+    names = ids("tools", 40)
+    lost = [verdict(name, "tools", "float_drift" if index < 8 else None, name) for index, name in enumerate(names)]
+    before = [verdict(name, "tools", None, name) for name in names]
+    clusters = {"together": 8, "alone": 1}
+    found = {
+        kind: compare(
+            JudgedRun("bf16", {"tools": before}, engine("bf16")),
+            JudgedRun("fp8", {"tools": lost}, engine("fp8")),
+            {"tools": {name: Asked(False, str(index // size)) for index, name in enumerate(names)}},
+            {},
+        )
+        .suites["tools"]
+        .design_effect
+        for kind, size in clusters.items()
+    }
+    assert found["alone"] == pytest.approx(1.0)
+    assert found["together"] > 5

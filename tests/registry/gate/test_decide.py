@@ -13,7 +13,7 @@ from evalsets.records import InputError, digest
 from judges.verdicts import Verdict
 from quantize.manifest import Manifest
 from registry.evidence import Comparison, EngineRecord
-from registry.gate.decide import check_weights, decide
+from registry.gate.decide import Evidence, check_weights, decide
 from registry.gate.decision import Decision
 from registry.gate.policy import Policy
 from tests.registry.gate.evidence_builders import (
@@ -42,14 +42,9 @@ def two_candidates(losses: Mapping[str, int], **scene: Any) -> Decision:
     engines = {run: engine(run) for run in ("bf16", "awq-int4", "fp8")} | {
         "baseline-again": engine("baseline-again", "bf16")
     }
-    return decide(
-        PROFILE,
-        tools_policy(scene=settings),
-        {run: comparison(run, tools(count)) for run, count in losses.items()},
-        comparison("baseline-again", tools(0, same_text=True)),
-        engines,
-        {},
-    )
+    compared = {run: comparison(run, tools(count)) for run, count in losses.items()}
+    again = comparison("baseline-again", tools(0, same_text=True))
+    return decide(PROFILE, tools_policy(scene=settings), Evidence(compared, again, engines, {}))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +107,7 @@ def test_a_required_fail_outranks_a_required_inconclusive() -> None:
     engines["baseline-again"] = engine("baseline-again", "bf16")
     compared = {"awq-int4": comparison("awq-int4", tools(INCONCLUSIVE)), "fp8": comparison("fp8", tools(FAILING))}
     again = comparison("baseline-again", tools(0, same_text=True))
-    assert decide(PROFILE, policy, compared, again, engines, {}).exit_code == 1
+    assert decide(PROFILE, policy, Evidence(compared, again, engines, {})).exit_code == 1
 
 
 FLOOR = {"test": "baseline_floor", "suite": "tools", "min_accuracy": 0.9}
@@ -150,7 +145,7 @@ def test_the_dev_split_never_passes(losses: int, outcome: str) -> None:
     engines = {run: engine(run, shared=dev) for run in ("bf16", "fp8")}
     engines["baseline-again"] = engine("baseline-again", "bf16", shared=dev)
     again = comparison("baseline-again", tools(0, same_text=True))
-    decision = decide(PROFILE, tools_policy(), {"fp8": comparison("fp8", tools(losses))}, again, engines, {})
+    decision = decide(PROFILE, tools_policy(), Evidence({"fp8": comparison("fp8", tools(losses))}, again, engines, {}))
     verdict = decision.scenes[0].candidates[0]
     assert verdict.outcome == outcome
     if losses == PASSING:
@@ -176,7 +171,7 @@ def test_identical_in_one_suite_of_two_is_enough_as_well() -> None:
     engines = {run: engine(run) for run in ("bf16", "fp8")} | {"baseline-again": engine("baseline-again", "bf16")}
     again = comparison("baseline-again", silent)
     for candidate, outcome in [(suites, "PASS"), (silent, "INCONCLUSIVE")]:
-        decision = decide(PROFILE, tools_policy(), {"fp8": comparison("fp8", candidate)}, again, engines, {})
+        decision = decide(PROFILE, tools_policy(), Evidence({"fp8": comparison("fp8", candidate)}, again, engines, {}))
         assert decision.scenes[0].candidates[0].outcome == outcome
 
 
@@ -240,7 +235,7 @@ def test_a_comparison_made_from_older_files_is_broken() -> None:
     engines = {"bf16": engine("bf16"), "fp8": engine("fp8"), "baseline-again": engine("baseline-again", "bf16")}
     again = comparison("baseline-again", tools(0, same_text=True))
     compared = {"fp8": comparison("fp8", tools(0))}
-    decision = decide(PROFILE, tools_policy(), compared, again, engines, {"engine/fp8.json": SHA["other"]})
+    decision = decide(PROFILE, tools_policy(), Evidence(compared, again, engines, {"engine/fp8.json": SHA["other"]}))
     assert decision.exit_code == 2
     assert decision.broken == ["fp8: compared from another version of engine/fp8.json; run the compare stage again"]
 
@@ -258,7 +253,7 @@ def test_the_decision_says_what_it_was_made_from() -> None:
 def refused(policy: Policy, compared: dict[str, Comparison], engines: dict[str, EngineRecord]) -> str:
     again = comparison("baseline-again", tools(0))
     with pytest.raises(InputError) as caught:
-        decide(PROFILE, policy, compared, again, engines, {})
+        decide(PROFILE, policy, Evidence(compared, again, engines, {}))
     return str(caught.value)
 
 

@@ -108,6 +108,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_run("baseline-again", {suite: candidate_verdicts(suite, n, same_text=True) for suite, n in SIZES.items()})
     for variant in ("bf16", "fp8"):
         write_manifest(variant)
+    write_rows(tmp_path / "runs" / PROFILE / "attempts.jsonl", [])
     return tmp_path / "runs" / PROFILE
 
 
@@ -172,6 +173,7 @@ def test_the_decision_names_every_file_it_was_made_from(workplace: Path) -> None
     assert gate_stage.main([]) == 0
     decision = read_record(workplace / "decision.json", Decision)
     assert decision.inputs.keys() == {
+        "attempts.jsonl",
         "comparisons/fp8.json",
         "comparisons/baseline-again.json",
         "engine/bf16.json",

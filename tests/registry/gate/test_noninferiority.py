@@ -157,3 +157,33 @@ def test_unjudged_items_give_a_sensitivity_line() -> None:
     result = only_gate(decided(policy, candidate_verdicts("tools", 180, losses=2, not_judged=1)))
     assert (result.outcome, result.n) == ("PASS", 179)
     assert "with 1 unjudged counted as lost: INCONCLUSIVE, lower bound -4.1 pp against 4.0" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("losses", "gains", "factor", "outcome_then", "counts"),
+    [
+        (4, 2, 1.0, "PASS", "4 losses, 2 gains of 180"),
+        (4, 2, 1.5, "INCONCLUSIVE", "2.67 losses, 1.33 gains of 120"),
+        (30, 0, 1.5, "FAIL", "20 losses, 0 gains of 120"),
+    ],
+)
+def test_a_declared_design_effect_divides_the_counts(
+    losses: int, gains: int, factor: float, outcome_then: str, counts: str
+) -> None:
+    policy = tools_policy(noninferiority_gate(design_effect=factor))
+    result = only_gate(decided(policy, candidate_verdicts("tools", 180, losses, gains)))
+    assert result.outcome == outcome_then
+    assert counts in result.reason
+    assert ("counts divided by the declared design effect 1.5" in result.reason) == (factor > 1)
+    if result.losses_that_pass is not None and result.losses is not None:
+        assert (result.losses <= result.losses_that_pass) == (outcome_then == "PASS")
+
+
+def test_longer_answers_ring_the_alarm_only_when_they_are_longer_on_most_items() -> None:
+    def longer(count: int) -> str:
+        rows = candidate_verdicts("tools", 180)
+        rows = [row.model_copy(update={"completion_tokens": 200 if n < count else 10}) for n, row in enumerate(rows)]
+        return only_gate(decided(tools_policy(), rows)).reason
+
+    assert "completions are 1161 % longer (on 110 items, shorter on 0; mid-p sign test" in longer(110)
+    assert "longer" not in longer(2)
