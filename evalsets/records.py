@@ -79,19 +79,29 @@ def write_atomic(path: Path, data: bytes) -> None:
         raise
 
 
-def write_record(path: Path, record: BaseModel) -> None:
-    """Write one record as indented JSON with a final newline, keys in the model's order."""
+def record_bytes(record: BaseModel) -> bytes:
+    """One record as it is written: indented JSON with a final newline, keys in the model's order."""
     text = json.dumps(record.model_dump(mode="json"), ensure_ascii=False, indent=2, allow_nan=False)
-    write_atomic(path, (text + "\n").encode())
+    return (text + "\n").encode("utf-8", "surrogatepass")
 
 
-def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
-    """Write rows as JSONL in the given order, one compact JSON object a line."""
+def rows_bytes(rows: Iterable[BaseModel]) -> bytes:
+    """Rows as they are written: JSONL in the given order, one compact JSON object a line."""
     lines = (
         json.dumps(row.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         for row in rows
     )
-    write_atomic(path, "".join(line + "\n" for line in lines).encode("utf-8", "surrogatepass"))
+    return "".join(line + "\n" for line in lines).encode("utf-8", "surrogatepass")
+
+
+def write_record(path: Path, record: BaseModel) -> None:
+    """Write one record (`record_bytes`)."""
+    write_atomic(path, record_bytes(record))
+
+
+def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
+    """Write rows (`rows_bytes`)."""
+    write_atomic(path, rows_bytes(rows))
 
 
 def read_record(path: Path, model: type[R]) -> R:

@@ -8,17 +8,13 @@ from pathlib import Path
 
 from evalsets.items import Suite
 from evalsets.load import load_suite
-from evalsets.records import InputError, file_sha256, read_record, read_rows, write_record
+from evalsets.records import InputError, read_record, write_record
 from pipelines.layout import Layout
-from pipelines.params import AGAIN
 from pipelines.profiles import Profile, load_profile
-from quantize.manifest import load_manifest
 from quantize.recipe import RecipeError
-from registry.evidence import Attempt, Comparison, EngineRecord
-from registry.gate.decide import Evidence, check_weights
-from registry.gate.decide import decide as decide_scenes
 from registry.gate.decision import Decision
-from registry.gate.explain import decidable, explain, refuse_unsound
+from registry.gate.explain import decidable, explain
+from registry.gate.from_files import decide_files
 from registry.gate.summary import summary
 
 BROKEN = 2
@@ -42,24 +38,8 @@ def run(given: Namespace) -> int:
 
 def decide(profile: Profile) -> Decision:
     """Decide from the files under `runs/<profile>/`. Raises `InputError` where one is missing or broken."""
-    policy, layout = profile.policy, Layout.of(profile.profile)
-    refuse_unsound(policy, _suite_sizes(profile))
-    runs = [*profile.variants, AGAIN]
-    compared = [run for run in runs if run != policy.baseline]
-    comparisons = {run: read_record(layout.comparison(run), Comparison) for run in compared}
-    engines = {run: read_record(layout.engine(run), EngineRecord) for run in runs}
-    check_weights(engines, {variant: load_manifest(layout.manifest(variant)) for variant in profile.variants})
-    attempts = read_rows(layout.attempts, Attempt)
-    files = [layout.attempts, *(layout.comparison(run) for run in compared)]
-    files += [layout.engine(run) for run in runs] + [layout.manifest(variant) for variant in profile.variants]
-    evidence = Evidence(
-        comparisons={run: comparisons[run] for run in compared if run != AGAIN},
-        again=comparisons[AGAIN],
-        engines=engines,
-        inputs={path.relative_to(layout.root).as_posix(): file_sha256(path) for path in files},
-        attempts=attempts,
-    )
-    return decide_scenes(profile.profile, policy, evidence)
+    root = Layout.of(profile.profile).root
+    return decide_files(root, profile.policy, list(profile.variants), _suite_sizes(profile))
 
 
 def check(profile: Profile) -> int:
