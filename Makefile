@@ -22,10 +22,11 @@ repro: setup ## run the whole pipeline for the active profile, then show what wa
 	@$(CONTROL) -m pipelines.report --summary
 
 test: setup ## all tests, with real llm-compressor, vLLM and MLflow
-	@$(CONTROL) -m pytest
+	@$(CONTROL) -m pytest -m "not heavy" -n 2 --dist worksteal
+	@$(CONTROL) -m pytest -m heavy
 
 test-fast: setup ## the tests that need no quantizer and no engine
-	@$(CONTROL) -m pytest -m "not heavy"
+	@$(CONTROL) -m pytest -m "not heavy" -n 2 --dist worksteal
 
 bench: setup ## measure speed as ratios within one run
 	@$(CONTROL) -m tests.bench.judge_bench
@@ -58,6 +59,12 @@ ui: ## open the MLflow UI on the registry
 side-by-side: ## this judge and bfcl-eval on the same answers: the tables of docs/side-by-side.md
 	@$(PYTHON) -m pipelines.setup.environments control bfcl
 	@$(CONTROL) -m tests.judges.side_by_side
+
+.PHONY: check-ci
+check-ci: ## schema and security lint of the release gate's workflow, offline
+	@$(PYTHON) -m pipelines.setup.environments ci
+	@.venvs/ci/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/release-gate.yml
+	@.venvs/ci/bin/zizmor --offline --persona=auditor --no-progress .github/workflows/release-gate.yml
 
 lock: ## resolve envs/*.in anew into envs/*.txt (needs uv; torch's CPU wheel through UV_FIND_LINKS or UV_INDEX)
 	@sh envs/lock.sh
