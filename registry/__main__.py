@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from registry.store import commands as storing
 from registry.verify import commands as verifying
 
 BROKEN = 2
@@ -20,6 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m registry", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    storing.add_to(commands)
     verifying.add_to(commands)
     given = parser.parse_args(argv)
     try:

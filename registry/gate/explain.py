@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from scipy.stats import binom
 
 from evalsets.items import Suite
 from evalsets.records import InputError
@@ -23,6 +22,7 @@ from registry.gate.power import (
     pass_probability,
     power,
 )
+from registry.gate.rates import rule_met
 
 GAINS = (0, 1, 2, 4, 6, 8, 12)
 LOSS_RATES = (0.001, 0.003, 0.01, 0.02)
@@ -148,7 +148,7 @@ def _notice(planned: float, margin: float, alpha: float, n: int) -> str:
 
 def _new_losses_lines(gate: NewLosses, n: int) -> list[str]:
     most = most_new_losses(gate, 0)
-    met = [float(binom.cdf(most, n, rate)) for rate in LOSS_RATES]
+    met = [rule_met(n, rate, most) for rate in LOSS_RATES]
     lines = [
         f"new_losses on {gate.suite}: at most {most} of {n} in {', '.join(gate.families)} "
         f"when the baseline asked again has none"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from registry.store import journal
 from registry.store.bundle import Bundle
 from registry.store.describe import version_description, version_tags
 from registry.store.evaluation import evaluation
+from registry.store.history import in_order, rollback_plan, taken_back
 from registry.store.mlflow_store import Store
 from registry.store.plan import Plan, plan
 from registry.store.promotion import Promotion, ScenePromotion
@@ -37,7 +38,12 @@ def promote(bundle: Bundle, target: Target, say: Say = _silent) -> tuple[Plan, P
     """Plan on what the registry holds now, apply, and return both, with other promoters of this host kept out."""
     with target.store.lock(say):
         journal.settle(target.store, target.model)
-        moves = plan(bundle.decision, bundle.manifests, holders(target.store, target.model))
+        moves = plan(
+            bundle.decision,
+            bundle.manifests,
+            holders(target.store, target.model),
+            rolled_back(target.store, target.model, [scene.scene for scene in bundle.decision.scenes]),
+        )
         return moves, apply(moves, bundle, target, say)
 
 
@@ -65,6 +71,37 @@ def apply(moves: Plan, bundle: Bundle, target: Target, say: Say = _silent) -> Pr
             for move in moves.moves:
                 journal.make(store, model, move, moves.decision_sha256)
     return _promotion(store, model, bundle.decision)
+
+
+def roll_back(store: Store, model: str, scene: str, reason: str, say: Say = _silent) -> Plan:
+    """Bring back what served a scene before, with the reason in the journal; the moves that were made.
+
+    A rollback that a crash left half done is finished instead, and no further one is made.
+
+    Raises `InputError` where nothing served the scene before, or without a reason.
+    """
+    if not reason.strip():
+        raise InputError("--reason: say why; it is what the next reader of the journal looks for")
+    with store.lock(say):
+        open_ = [entry for entry in store.runs.open_entries(model) if (entry.alias, entry.kind) == (scene, "rollback")]
+        journal.settle(store, model)
+        if open_:  # one that a crash interrupted is this one: going on would take back two
+            return Plan(decision_sha256=open_[-1].decision_sha256, versions=[], moves=[])
+        moves = rollback_plan(scene, store.runs.entries(model), reason)
+        if moves is None:
+            raise InputError(
+                f"scene {scene} of {model}: nothing served it before what serves it now; nothing to go back to"
+            )
+        for move in moves.moves:
+            journal.make(store, model, move, moves.decision_sha256)
+    return moves
+
+
+def rolled_back(store: Store, model: str, scenes: Sequence[str]) -> dict[str, str]:
+    """Scene -> digest of the decision that its newest rollback took back, where a rollback is the last word."""
+    entries = store.runs.entries(model)
+    found = {scene: taken_back(in_order(entries, scene)) for scene in scenes}
+    return {scene: decision for scene, decision in found.items() if decision is not None}
 
 
 def holders(store: Store, model: str) -> dict[str, str]:

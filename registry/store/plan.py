@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from evalsets.records import InputError, Record, digest
 from quantize.manifest import Manifest
@@ -13,6 +14,9 @@ from registry.gate.decision import CandidateVerdict, Decision, SceneDecision
 PREVIOUS = "-previous"
 CANDIDATE = "-candidate"
 RESERVED = re.compile(r"latest|[vV]\d+")
+
+
+MoveKind = Literal["promotion", "rollback"]
 
 
 class Version(Record):
@@ -30,6 +34,7 @@ class Move(Record):
     before: Sha256 | None
     after: Sha256
     reason: str
+    kind: MoveKind = "promotion"
 
 
 class Plan(Record):
@@ -44,15 +49,27 @@ class Plan(Record):
     moves: list[Move]
 
 
-def plan(decision: Decision, manifests: dict[str, Manifest], aliases: dict[str, str]) -> Plan:
+def plan(
+    decision: Decision,
+    manifests: dict[str, Manifest],
+    aliases: dict[str, str],
+    taken_back: Mapping[str, str] | None = None,
+) -> Plan:
     """The versions and moves that bring `aliases` (alias -> weights digest held now) to what `decision` says.
 
-    An alias that holds its target already is not moved. Raises `InputError` where the decision contradicts itself
-    or a manifest, and where a scene's name cannot be an alias.
+    An alias that holds its target already is not moved, nor what serves a scene where this very decision was rolled
+    back (`taken_back`: scene -> digest of the decision that its last rollback undid). Raises `InputError` where the
+    decision contradicts itself or a manifest, and where a scene's name cannot be an alias.
     """
     _check(decision, manifests)
     decided = decision.exit_code != 2
-    moves = [move for scene in decision.scenes for move in _moves(scene, decision, aliases)] if decided else []
+    back = taken_back or {}
+    moves = [
+        move
+        for scene in decision.scenes
+        for move in _moves(scene, decision, aliases, back.get(scene.scene) == digest(decision))
+        if decided
+    ]
     return Plan(decision_sha256=digest(decision), versions=_versions(decision) if decided else [], moves=moves)
 
 
@@ -69,7 +86,7 @@ def _versions(decision: Decision) -> list[Version]:
     return [Version(variant=variant, weights_digest=weights) for weights, variant in first.items()]
 
 
-def _moves(scene: SceneDecision, decision: Decision, aliases: dict[str, str]) -> Iterable[Move]:
+def _moves(scene: SceneDecision, decision: Decision, aliases: dict[str, str], rolled_back: bool) -> Iterable[Move]:
     serving, previous, candidate = aliases_of(scene.scene)
     wanted: list[tuple[str, str, str]] = []
     measured = next((verdict for verdict in scene.candidates if verdict.candidate != decision.baseline), None)
@@ -78,7 +95,7 @@ def _moves(scene: SceneDecision, decision: Decision, aliases: dict[str, str]) ->
         wanted.append((candidate, decision.weights[measured.candidate], reason))
     held = aliases.get(serving)
     target, reason = _serving(scene, decision, held)
-    if target != held:
+    if target != held and not rolled_back:
         if held is not None:
             wanted.append((previous, held, f"served {scene.scene} before"))
         wanted.append((serving, target, reason))

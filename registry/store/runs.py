@@ -10,7 +10,7 @@ from typing import Any
 from registry.store.calls import every, quoted, unless_there
 from registry.store.evaluation import Evaluation
 from registry.store.markup import plain
-from registry.store.plan import Move
+from registry.store.plan import Move, MoveKind
 
 EVALUATIONS = "evaluations"
 PROMOTIONS = "promotions"
@@ -18,11 +18,21 @@ PROMOTIONS = "promotions"
 
 @dataclass(frozen=True)
 class Entry:
-    """A move in the journal. `is_open`: nobody has yet seen the alias follow. Time in ms since the epoch."""
+    """A move in the journal. `is_open`: nobody has yet seen the alias follow. Time in ms since the epoch.
+
+    `before` is None where the alias was unset; both it and `after` are weights digests. `variant` and `version` name
+    what the alias holds after the move.
+    """
 
     run_id: str
     alias: str
+    before: str | None
     after: str
+    kind: MoveKind
+    reason: str
+    decision_sha256: str
+    variant: str
+    version: str
     time_ms: int
     is_open: bool
 
@@ -64,6 +74,7 @@ class Runs:
             "scene": move.scene,
             "from": move.before or "none",
             "to": move.after,
+            "kind": move.kind,
             "reason": plain(move.reason),
             "decision_sha256": decision_sha256,
         }
@@ -80,6 +91,10 @@ class Runs:
         """The newest entry for an alias; every promoter sees the same one."""
         entries = self._entries(f"tags.model = {quoted(model)} and tags.alias = {quoted(alias)}")
         return max(entries, key=lambda entry: entry.order, default=None)
+
+    def entries(self, model: str) -> list[Entry]:
+        """The whole journal of a registered model, in no order."""
+        return self._entries(f"tags.model = {quoted(model)}")
 
     def open_entries(self, model: str) -> list[Entry]:
         """Entries that were written down and not seen through."""
@@ -113,7 +128,13 @@ def _entry(run: Any) -> Entry:
     return Entry(
         run_id=run.info.run_id,
         alias=tags["alias"],
+        before=None if tags["from"] == "none" else tags["from"],
         after=tags["to"],
+        kind="rollback" if tags.get("kind") == "rollback" else "promotion",
+        reason=tags["reason"],
+        decision_sha256=tags["decision_sha256"],
+        variant=tags.get("to_variant", ""),
+        version=tags.get("to_version", ""),
         time_ms=run.info.start_time,
         is_open=run.info.status == "RUNNING",
     )
