@@ -22,13 +22,19 @@ from registry.store.load import load_bundle
 from registry.store.mlflow_store import Store
 from registry.store.plan import Plan
 from registry.store.promotion import Promotion
+from registry.verify.recompute import Trusted, verify
+from registry.verify.settings import read_settings
 
 BROKEN = 2
 
 
-def promote(profile: Profile) -> list[str]:
-    """Promote what `runs/<profile>/decision.json` decided, write promotion.json, and return one line per scene."""
+def promote(profile: Profile, settings: Path) -> list[str]:
+    """Promote what `runs/<profile>/decision.json` decided, write promotion.json, and return one line per scene.
+
+    First everything is recomputed, under `settings`, a rendered params.yaml.
+    """
     layout = Layout.of(profile.profile)
+    recompute(layout.root, settings)
     bundle = load_bundle(layout.root)
     _check_decided(bundle, profile)
     store = Store(os.environ.get("MLFLOW_TRACKING_URI") or profile.registry.tracking_uri)
@@ -36,6 +42,11 @@ def promote(profile: Profile) -> list[str]:
     moves, promotion = promote_bundle(bundle, Target(store, profile.model.name, checkpoints), _say)
     write_record(layout.promotion, promotion)
     return _lines(bundle, moves, promotion)
+
+
+def recompute(root: Path, settings: Path) -> None:
+    """Judge, compare and decide again. Raises `InputError` where anything differs from what lies there."""
+    verify(root, read_settings(settings), Trusted(Path()), _say)
 
 
 def _check_decided(bundle: Bundle, profile: Profile) -> None:
@@ -69,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--profile-file", type=Path, default=PARAMS, help="rendered profile (default: %(default)s)")
     given = parser.parse_args(argv)
     try:
-        print("\n".join(promote(load_profile(given.profile_file))))
+        print("\n".join(promote(load_profile(given.profile_file), given.profile_file)))
         return 0
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
