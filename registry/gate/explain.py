@@ -8,6 +8,7 @@ import numpy as np
 
 from evalsets.items import Suite
 from evalsets.records import InputError
+from registry.gate.attempts import chance_of_any
 from registry.gate.hard_rules import most_new_losses
 from registry.gate.policy import BaselineFloor, Gate, MustPass, NewLosses, NonInferiority, Policy, Scene
 from registry.gate.power import (
@@ -44,6 +45,7 @@ def explain(policy: Policy, suite_sizes: Mapping[Suite, int]) -> str:
             continue
         for gate in scene.gates:
             lines += [f"  {line}" for line in _gate(gate, suite_sizes)]
+            lines += [f"    {line}" for line in _attempts(gate, suite_sizes, policy.max_attempts)]
         lines += [f"  {line}" for line in _joint(scene, suite_sizes)]
     return "\n".join(lines)
 
@@ -106,6 +108,16 @@ def _gate(gate: Gate, suite_sizes: Mapping[Suite, int]) -> list[str]:
             return [
                 f"baseline_floor on {gate.suite}, {gate.verdict}: at least {100 * gate.min_accuracy:g} % of {n} right"
             ]
+
+
+def _attempts(gate: Gate, suite_sizes: Mapping[Suite, int], attempts: int) -> list[str]:
+    """What the declared number of attempts does to the false PASS, were they independent."""
+    if attempts == 1 or not isinstance(gate, NonInferiority):
+        return []
+    worst = false_pass(_count(gate, suite_sizes[gate.suite]), gate.margin_pp / 100, gate.alpha).rate
+    return [
+        f"in {attempts} attempts, as declared, at least one false PASS: {100 * chance_of_any(worst, attempts):.1f} %"
+    ]
 
 
 def _noninferiority_lines(gate: NonInferiority, asked: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -131,3 +132,8 @@ def test_a_pattern_keeps_types_and_fractions() -> None:
     row = {"n": 3, "f": 0.1, "flag": True}
     assert value_of({"a": "$n", "b": ["$flag", "n=$n"], "c": 7}, row) == {"a": 3, "b": [True, "n=3"], "c": 7}
     assert str(value_of("$f", row)) == "0.1"
+
+
+def test_the_documented_mappings_are_valid() -> None:
+    blocks = re.findall(r"```yaml\n(.*?)```", Path("docs/suites.md").read_text(), re.DOTALL)
+    assert [RowMapping.model_validate(yaml.safe_load(block)).suite for block in blocks] == ["qa", "tools"]
