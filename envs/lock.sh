@@ -10,6 +10,8 @@ compile() {
 }
 compile control
 compile llmcompressor
+compile ci
+compile system
 # The judge is measured with the versions it runs with.
 compile quality
 # bfcl-eval lists what its other parts use, torch among it; its checker imports none of bfcl.excludes.

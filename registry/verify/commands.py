@@ -13,7 +13,7 @@ from registry.evidence import Attempt
 from registry.gate.summary import summary
 from registry.verify.attest import Envelope, attest, check_envelope, private_key, public_key
 from registry.verify.recompute import Trusted, verify
-from registry.verify.settings import read_policy, read_settings
+from registry.verify.settings import read_asking, read_policy, read_settings
 
 ENVELOPE = "attestation.dsse.json"
 PASSWORD = "SIGNING_KEY_PASSWORD"
@@ -48,6 +48,7 @@ def _verify(given: argparse.Namespace) -> int:
     trusted = Trusted(
         data=given.data,
         policy=read_policy(given.policy) if given.policy else None,
+        asked=read_asking(given.policy) if given.policy else None,
         attempts=read_rows(given.attempts, Attempt) if given.attempts else None,
     )
     decision = verify(given.evidence, settings, trusted, _say)

@@ -22,7 +22,7 @@ from registry.gate.from_files import ATTEMPTS, compare_files, decide_files
 from registry.gate.policy import Policy
 from registry.gate.weakening import weaker
 from registry.store.load import load_bundle
-from registry.verify.settings import Settings
+from registry.verify.settings import Asking, Settings
 
 Say = Callable[[str], None]
 Items = Mapping[Suite, Sequence[QaItem | ToolItem]]
@@ -32,11 +32,13 @@ Items = Mapping[Suite, Sequence[QaItem | ToolItem]]
 class Trusted:
     """What the verifier brings: the policy, the folder that suite paths start from, the ledger known before.
 
-    `policy` None: the evidence's own. `attempts` None: nothing is known of earlier tries.
+    `policy` None: the evidence's own. `asked` None: what was asked, and how it is judged, is as the evidence says.
+    `attempts` None: nothing is known of earlier tries.
     """
 
     data: Path
     policy: Policy | None = None
+    asked: Asking | None = None
     attempts: Sequence[Attempt] | None = None
 
 
@@ -72,6 +74,8 @@ def _check_policy(root: Path, settings: Settings, trusted: Trusted) -> None:
     if trusted.policy is not None and trusted.policy != settings.policy:
         less = "; ".join(weaker(trusted.policy, settings.policy)) or "it asks as much, in other words"
         raise InputError(f"{root}: decided under another policy than the one given: {less}")
+    if trusted.asked is not None and (foreign := trusted.asked.foreign(settings)):
+        raise InputError(f"{root / 'params.yaml'}: {', '.join(foreign)}: not as in the profile that you trust")
     if digest(settings.policy) != decided:
         raise InputError(f"{root / 'params.yaml'}: its policy is not the one that decision.json was made under")
 

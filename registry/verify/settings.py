@@ -34,6 +34,20 @@ class Settings(Record):
     policy: Policy
 
 
+class Asking(Record):
+    """What a trusted profile says of the questions and of how answers are judged. None: it does not say."""
+
+    suites: dict[Suite, SuiteSource] | None = None
+    toolsets: str | None = None
+    dialect: Dialect | None = None
+    engine_reads: bool | None = None
+
+    def foreign(self, settings: Settings) -> list[str]:
+        """The keys in which a run was asked or judged otherwise, in a fixed order."""
+        wanted = {name: getattr(self, name) for name in type(self).model_fields}
+        return [name for name, value in wanted.items() if value is not None and value != getattr(settings, name)]
+
+
 def read_settings(path: Path) -> Settings:
     """Read a rendered params.yaml. Raises `InputError` naming the file and the key that is missing or wrong."""
     values = _mapping(path)
@@ -62,6 +76,23 @@ def read_policy(path: Path) -> Policy:
     values = _mapping(path)
     try:
         return Policy.model_validate(values.get("policy", values))
+    except ValidationError as error:
+        raise InputError(f"{path}: {explain(error)}") from None
+
+
+def read_asking(path: Path) -> Asking:
+    """What a profile or a params.yaml says of the questions; nothing where the file is a policy alone."""
+    values = _mapping(path)
+    engine = values.get("engine", {})
+    try:
+        return Asking.model_validate(
+            {
+                "suites": values.get("suites"),
+                "toolsets": values.get("toolsets"),
+                "dialect": engine.get("dialect"),
+                "engine_reads": engine.get("tool_parser") is not None if engine else None,
+            }
+        )
     except ValidationError as error:
         raise InputError(f"{path}: {explain(error)}") from None
 

@@ -118,6 +118,23 @@ def test_evidence_decided_under_another_policy_is_refused_with_what_it_asks_less
     )
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "named"),
+    [
+        ("suites", {"qa": {"path": "evalsets/data/dev/qa.jsonl", "take": None}}, "suites"),
+        ("toolsets", "other.json", "toolsets"),
+        ("engine", {"dialect": "bare", "tool_parser": None}, "dialect, engine_reads"),
+    ],
+)
+def test_evidence_that_was_asked_otherwise_than_a_trusted_profile_says_is_refused(
+    evidence: Path, tmp_path: Path, key: str, value: object, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trusted = yaml.safe_load((evidence / "params.yaml").read_text()) | {key: value}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(trusted))
+    assert run(evidence, "--policy", str(tmp_path / "mine.yaml")) == 2
+    assert f"{named}: not as in the profile that you trust" in capsys.readouterr().err
+
+
 def test_a_ledger_that_forgets_an_attempt_is_refused(evidence: Path, capsys: pytest.CaptureFixture[str]) -> None:
     known = evidence / "attempts.jsonl"
     before = evidence.parent / "before.jsonl"
