@@ -7,10 +7,13 @@ from pathlib import Path
 from evalsets.items import QaItem, ToolItem
 from evalsets.lint.folder import read_folder
 from evalsets.lint.tables import folder_tables
-from evalsets.records import Record, file_sha256, read_rows
+from evalsets.records import Record, file_sha256, read_record, read_rows
 from evalsets.responses import Response
 from judges.calls import judge_call
+from judges.metrics import Metrics
 from judges.qa import judge_answer
+from pipelines.reporting.slices import difficulty
+from registry.evidence import Comparison
 
 DATA = Path("evalsets/data")
 CARD = (DATA / "README.md").read_text()
@@ -46,3 +49,35 @@ def test_every_item_was_answered_blind_and_as_the_card_says() -> None:
     assert f"{len(ANSWERS) - len(wrong)} of {len(ANSWERS)} answers are judged right" in CARD
     assert all(item_id in CARD for item_id in wrong)
     assert file_sha256(DATA / "blind_answers.jsonl") in CARD
+
+
+EVIDENCE = Path("evidence/local-full")
+
+
+def measured_rows() -> list[str]:
+    """The rows of the card's two tables of measurements, from the published run of all items."""
+    metrics = read_record(EVIDENCE / "metrics" / "bf16.json", Metrics).suites
+    rows = []
+    for suite, found in metrics.items():
+        rows.append(
+            f"| {suite} | all | {found.n} | {found.strict_ok} | {100 * found.strict_ok / found.judged:.1f} % | |"
+        )
+        for names in (found.domains, found.tags):
+            for name, part in sorted(names.items(), key=lambda pair: (-pair[1].n, pair[0])):
+                hard = difficulty(part)
+                if names is found.domains or hard:
+                    share = f"{100 * part.strict_ok / part.judged:.1f} %"
+                    rows.append(
+                        f"| {suite} | {name} | {part.n} | {part.strict_ok} | {share} | {hard} |".replace("|  |", "| |")
+                    )
+    for run in ("awq-int4", "fp8", "baseline-again"):
+        for suite, compared in read_record(EVIDENCE / "comparisons" / f"{run}.json", Comparison).suites.items():
+            table = compared.strict
+            psi = f"{100 * (table.losses + table.gains) / table.n:.1f} %"
+            deff = f"{compared.design_effect:.2f}"
+            rows.append(f"| {run} | {suite} | {table.n} | {table.losses} | {table.gains} | {psi} | {deff} |")
+    return rows
+
+
+def test_difficulty_and_discordance_are_those_of_the_published_run() -> None:
+    assert [row for row in measured_rows() if row not in CARD] == []
