@@ -28,6 +28,11 @@ test: setup ## all tests, with real llm-compressor, vLLM and MLflow
 test-fast: setup ## the tests that need no quantizer and no engine
 	@$(CONTROL) -m pytest -m "not heavy" -n 2 --dist worksteal
 
+.PHONY: test-system
+test-system: ## tests that need a browser or a server (Debian's chromium and chromium-driver, see tests/system)
+	@$(PYTHON) -m pipelines.setup.environments system
+	@.venvs/system/bin/python -m pytest tests/system
+
 bench: setup ## measure speed as ratios within one run
 	@$(CONTROL) -m tests.bench.judge_bench
 

@@ -30,7 +30,16 @@ def collect(profile: Profile) -> Path:
         raise InputError(f"{layout.promotion}: no such file; there is no whole run to copy yet, run: make repro")
     if target.exists():
         shutil.rmtree(target)
-    files = [layout.source, layout.decision, layout.report, layout.promotion, layout.calibration, layout.attempts]
+    files = [
+        layout.source,
+        layout.decision,
+        layout.report,
+        layout.report_html,
+        layout.report_xml,
+        layout.promotion,
+        layout.calibration,
+        layout.attempts,
+    ]
     files += [layout.manifest(variant) for variant in profile.variants]
     files += [layout.comparison(run) for run in profile.compared]
     for run in profile.runs:

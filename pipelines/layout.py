@@ -44,8 +44,23 @@ class Layout:
         return self.root / "report.md"
 
     @property
+    def report_html(self) -> Path:
+        return self.root / "report.html"
+
+    @property
+    def report_xml(self) -> Path:
+        return self.root / "report.xml"
+
+    @property
     def promotion(self) -> Path:
         return self.root / "promotion.json"
+
+    @property
+    def release(self) -> Path:
+        return self.root / "release"
+
+    def scene_release(self, scene: str) -> Path:
+        return self.release / scene
 
     def checkpoint(self, variant: str) -> Path:
         return self.root / "checkpoints" / variant

@@ -1,6 +1,8 @@
-"""Stage report: what was decided, and every number and lost answer behind it, as report.md.
+"""Stage report: what was decided, and every number and lost answer behind it.
 
-`--summary` prints the decision table, where the report lies and what the exit code means, and writes nothing.
+`report.html` is the whole report in one file, `report.md` a short one for a comment, `report.xml` the decision as JUnit
+XML for a CI system. `--summary` prints the decision table, where the report lies and what the exit code means, and
+writes nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from judges.verdicts import Verdict
 from pipelines.layout import Layout
 from pipelines.params import PARAMS
 from pipelines.profiles import Profile, load_profile
+from pipelines.reporting.html.page import html_page
+from pipelines.reporting.junit import junit
 from pipelines.reporting.material import Material
 from pipelines.reporting.page import page
 from pipelines.reporting.summary import run_summary
@@ -27,8 +31,18 @@ from registry.store.load import load_bundle
 
 
 def report(profile: Profile) -> None:
-    """Write `runs/<profile>/report.md`. Raises `InputError` where the evidence is missing or does not fit together."""
-    write_atomic(Layout.of(profile.profile).report, page(_material(profile)).encode())
+    """Write report.md, report.html and report.xml below `runs/<profile>/`.
+
+    Raises `InputError` where the evidence is missing or does not fit together.
+    """
+    layout, material = Layout.of(profile.profile), _material(profile)
+    made = {
+        layout.report: page(material).encode(),
+        layout.report_html: html_page(material).encode(),
+        layout.report_xml: junit(material.decision),
+    }
+    for path, content in made.items():
+        write_atomic(path, content)
 
 
 def summary(profile: Profile) -> str:

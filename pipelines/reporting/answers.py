@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pipelines.reporting.material import Material
 from pipelines.reporting.text import inline, joined, percent, table
 from registry.evidence import SuiteComparison, Transition
@@ -30,7 +32,7 @@ def transitions(material: Material) -> str:
 def noise(material: Material) -> str:
     """The baseline asked again in another order, beside the candidates."""
     rows = [
-        [inline(run), suite, *_noise_cells(result)]
+        [inline(run), suite, *noise_cells(result)]
         for run, comparison in {material.again.candidate: material.again, **material.candidates}.items()
         for suite, result in comparison.suites.items()
     ]
@@ -50,14 +52,13 @@ def noise(material: Material) -> str:
 
 
 def _transition_table(changes: list[Transition]) -> str:
-    kinds = {"loss": 0, "both wrong": 1, "gain": 2, "both right": 3}
-    ranked = sorted(changes, key=lambda change: (kinds[_kind(change)], -change.count))
+    ordered = ranked(changes)
     rows = [
-        [inline(change.baseline), inline(change.candidate), str(change.count), _kind(change)]
-        for change in ranked[:MAX_TRANSITIONS]
+        [inline(change.baseline), inline(change.candidate), str(change.count), kind(change)]
+        for change in ordered[:MAX_TRANSITIONS]
         if change.count
     ]
-    rest = ranked[MAX_TRANSITIONS:]
+    rest = ordered[MAX_TRANSITIONS:]
     if rest:
         rows.append([f"{len(rest)} more kinds", "", str(sum(change.count for change in rest)), ""])
     return table(["baseline", "candidate", "items", "kind"], rows)
@@ -67,7 +68,14 @@ def _unjudged(result: SuiteComparison) -> str:
     return f"Not judged, and in no table: {_named(result.unjudged)}." if result.unjudged else ""
 
 
-def _kind(change: Transition) -> str:
+def ranked(changes: Sequence[Transition]) -> list[Transition]:
+    """Losses first, then what was wrong on both sides, gains, and what was right on both; the frequent ones first."""
+    kinds = {"loss": 0, "both wrong": 1, "gain": 2, "both right": 3}
+    return sorted(changes, key=lambda change: (kinds[kind(change)], -change.count))
+
+
+def kind(change: Transition) -> str:
+    """`loss`, `gain`, `both right` or `both wrong`."""
     match change.baseline == RIGHT, change.candidate == RIGHT:
         case True, True:
             return "both right"
@@ -79,7 +87,8 @@ def _kind(change: Transition) -> str:
             return "both wrong"
 
 
-def _noise_cells(result: SuiteComparison) -> list[str]:
+def noise_cells(result: SuiteComparison) -> list[str]:
+    """Items, losses, gains, the share of items on which the two disagree, and the share of identical answers."""
     pairs = result.strict
     discordance = percent(pairs.losses + pairs.gains, pairs.n)
     counts = [printed(pairs.n), printed(pairs.losses), printed(pairs.gains)]

@@ -20,6 +20,24 @@ UNIT = re.compile(r"[A-Za-z_]+|[0-9]+|\s+|.", re.DOTALL)
 
 
 @dataclass(frozen=True)
+class Piece:
+    """A stretch of an answer as it is shown, spelled; an empty marked one is where something was left out."""
+
+    text: str
+    marked: bool
+
+
+@dataclass(frozen=True)
+class View:
+    """The part of an answer that is shown: its pieces in order, and which offsets of how many they are."""
+
+    pieces: Sequence[Piece]
+    start: int
+    end: int
+    length: int
+
+
+@dataclass(frozen=True)
 class Shown:
     """The two answers as Markdown: a fence each, and above it what was cut."""
 
@@ -28,14 +46,17 @@ class Shown:
 
 
 def side_by_side(baseline: str, candidate: str) -> Shown:
+    """Both answers as Markdown, the candidate's with the differing spans marked."""
+    old, new = views(baseline, candidate)
+    return Shown(baseline=_fence(old), candidate=_fence(new))
+
+
+def views(baseline: str, candidate: str) -> tuple[View, View]:
     """Both answers from the same offset on, the candidate's with the differing spans marked."""
     first = _common(baseline, candidate)
     start = max(0, first - LEAD) if first > ANSWER_LIMIT - LEAD else 0
     spans = differing(baseline[start : start + COMPARED], candidate[start : start + COMPARED])
-    return Shown(
-        baseline=_fence(baseline, start, []),
-        candidate=_fence(candidate, start, [(a + start, b + start) for a, b in spans]),
-    )
+    return _view(baseline, start, []), _view(candidate, start, [(a + start, b + start) for a, b in spans])
 
 
 def differing(baseline: str, candidate: str) -> list[Span]:
@@ -69,15 +90,20 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
     return next(unequal, min(len(one), len(other)))
 
 
-def _fence(text: str, start: int, spans: list[Span]) -> str:
-    if not text:
-        return "(empty)"
+def _view(text: str, start: int, spans: list[Span]) -> View:
     end = window(text, start, ANSWER_LIMIT)
-    parts, done = [], start
+    pieces, done = [], start
     for first, last in spans:
         if first >= end < len(text):
             break  # beyond what is shown
-        parts += [spelled(text[done:first]), OPEN, spelled(text[first : min(last, end)]), CLOSE]
+        pieces += [Piece(spelled(text[done:first]), False), Piece(spelled(text[first : min(last, end)]), True)]
         done = min(last, end)
-    parts.append(spelled(text[done:end]))
-    return said_cut(start, end, len(text)) + fenced("".join(parts))
+    pieces.append(Piece(spelled(text[done:end]), False))
+    return View(pieces, start, end, len(text))
+
+
+def _fence(shown: View) -> str:
+    if not shown.length:
+        return "(empty)"
+    text = "".join(f"{OPEN}{piece.text}{CLOSE}" if piece.marked else piece.text for piece in shown.pieces)
+    return said_cut(shown.start, shown.end, shown.length) + fenced(text)

@@ -10,9 +10,9 @@ from pipelines.reporting.text import inline, joined, percent, table
 
 def fragility(material: Material) -> str:
     """Failure rates of both verdicts per run and suite, what the engine's parser did, and the headline families."""
-    measured = _by_run(material)
+    measured = by_run(material)
     rates = [
-        [inline(run), suite, *_failures(found), *_disagreement(found.parser_disagreement)]
+        [inline(run), suite, *failures(found), *disagreement(found.parser_disagreement)]
         for run, suite, found in measured
     ]
     families = [[inline(run), suite, *map(str, found.families.values())] for run, suite, found in measured]
@@ -31,19 +31,24 @@ def fragility(material: Material) -> str:
 def length(material: Material) -> str:
     """Mean completion tokens per run and suite, and how that compares with the baseline's."""
     reference = material.metrics[material.decision.baseline].suites
-    rows = []
-    for run, suite, found in _by_run(material):
-        mean, base = found.mean_completion_tokens, reference[suite].mean_completion_tokens
-        change = f"{100 * (mean / base - 1):+.1f} %" if mean is not None and base else ""
-        rows.append([inline(run), suite, "" if mean is None else f"{mean:.1f}", change])
+    rows = [[inline(run), suite, *lengths(found, reference[suite])] for run, suite, found in by_run(material)]
     return joined("## Completion length", table(["run", "suite", "mean tokens", "against the baseline"], rows))
 
 
-def _by_run(material: Material) -> list[tuple[str, Suite, SuiteMetrics]]:
+def lengths(found: SuiteMetrics, reference: SuiteMetrics) -> list[str]:
+    """Mean completion tokens, and by how much more than the reference's that is; empty where nothing was judged."""
+    mean, base = found.mean_completion_tokens, reference.mean_completion_tokens
+    change = f"{100 * (mean / base - 1):+.1f} %" if mean is not None and base else ""
+    return ["" if mean is None else f"{mean:.1f}", change]
+
+
+def by_run(material: Material) -> list[tuple[str, Suite, SuiteMetrics]]:
+    """(run, suite, metrics) in the profile's order of runs."""
     return [(run, suite, found) for run, metrics in material.metrics.items() for suite, found in metrics.suites.items()]
 
 
-def _failures(found: SuiteMetrics) -> list[str]:
+def failures(found: SuiteMetrics) -> list[str]:
+    """Shares of the judged answers that fail the strict verdict, the tolerant one, and only the strict one."""
     strict, tolerant = found.judged - found.strict_ok, found.judged - found.tolerant_ok
     return [
         percent(strict, found.judged),
@@ -52,7 +57,8 @@ def _failures(found: SuiteMetrics) -> list[str]:
     ]
 
 
-def _disagreement(found: Disagreement | None) -> list[str]:
+def disagreement(found: Disagreement | None) -> list[str]:
+    """Shares of the judged answers that the engine's parser lost, and that it passed; or that there is no parser."""
     if found is None:
         return ["no parser", "no parser"]
     return [percent(found.parser_lost, found.judged), percent(found.parser_passed, found.judged)]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count, takewhile
 
 from evalsets.items import GoldArgument, GoldCall, QaItem, Suite, ToolItem
+from evalsets.responses import answer_id
 from judges.findings import spell
 from judges.taxonomy import LABELS, rank
 from judges.verdicts import Verdict
@@ -20,6 +22,22 @@ QUESTION_LIMIT = 800
 GOLD_LIMIT = 800
 FINDINGS_LIMIT = 800
 MAX_FINDINGS = 5
+
+
+@dataclass(frozen=True)
+class LossCard:
+    """One lost item: what was asked and wanted, both raw answers, and what the judge found in the candidate's.
+
+    `tools` are the names of the tools at hand. Where an item was asked several times, the answers are those of the
+    first pass that the candidate has wrong and the baseline right, else of the first that the candidate has wrong.
+    """
+
+    loss: NewLoss
+    item: QaItem | ToolItem
+    tools: Sequence[str]
+    verdict: Verdict
+    baseline: str
+    candidate: str
 
 
 @dataclass(frozen=True)
@@ -38,7 +56,10 @@ def piles(material: Material) -> list[Pile]:
         Pile(
             run=run,
             suite=suite,
-            cards=[_card(material, run, suite, loss) for loss in ordered(result.new_losses)[:MAX_CARDS]],
+            cards=[
+                _markdown(material, run, loss_card(material, run, suite, loss))
+                for loss in ordered(result.new_losses)[:MAX_CARDS]
+            ],
             losses=len(result.new_losses),
         )
         for run, comparison in material.candidates.items()
@@ -77,23 +98,50 @@ def findings(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def _card(material: Material, run: str, suite: Suite, loss: NewLoss) -> str:
+def loss_card(material: Material, run: str, suite: Suite, loss: NewLoss) -> LossCard:
+    """Everything that is shown of an item that `run` lost."""
     item = material.items[suite][loss.item_id]
-    verdict = material.verdicts[run][suite][loss.item_id]
-    answers = material.responses
-    shown = side_by_side(
-        answers[material.decision.baseline][suite][loss.item_id].raw, answers[run][suite][loss.item_id].raw
+    answer = next(_lost_answers(material, run, suite, loss.item_id))
+    baseline = material.responses[material.decision.baseline][suite]
+    tools = [] if isinstance(item, QaItem) else material.toolsets[item.toolset].tools
+    return LossCard(
+        loss=loss,
+        item=item,
+        tools=[tool.function.name for tool in tools],
+        verdict=material.verdicts[run][suite][answer],
+        baseline=baseline[answer].raw,
+        candidate=material.responses[run][suite][answer].raw,
     )
+
+
+def question(item: QaItem | ToolItem) -> str:
+    """The user's last message."""
+    asked = [message.content for message in item.messages if message.role == "user" and message.content]
+    return asked[-1] if asked else "(no user message)"
+
+
+def _lost_answers(material: Material, run: str, suite: Suite, item_id: str) -> Iterator[str]:
+    """The ids of the candidate's wrong answers to the item, those that the baseline has right first; else the first."""
+    before, after = material.verdicts[material.decision.baseline][suite], material.verdicts[run][suite]
+    answers = takewhile(after.__contains__, (answer_id(item_id, number) for number in count()))
+    wrong = [answer for answer in answers if not after[answer].strict_ok]
+    yield from sorted(wrong or [item_id], key=lambda answer: answer not in before or not before[answer].strict_ok)
+
+
+def _markdown(material: Material, run: str, card: LossCard) -> str:
+    loss, item, verdict = card.loss, card.item, card.verdict
+    shown = side_by_side(card.baseline, card.candidate)
     marks = ", **must pass**" if loss.must_pass else ""
     tolerated = (
         f"Right after lossless recovery: {inline(', '.join(verdict.recoveries))}." if verdict.tolerant_ok else ""
     )
+    offered = f" (tools at hand: {inline(', '.join(card.tools))})" if isinstance(item, ToolItem) else ""
     return joined(
         f"#### {inline(loss.item_id)}: {inline(loss.label)}{marks}",
         tolerated,
         "The user's last message:",
-        excerpt(_question(item), QUESTION_LIMIT),
-        f"Gold{_offered(material, item)}:",
+        excerpt(question(item), QUESTION_LIMIT),
+        f"Gold{offered}:",
         excerpt(gold(item), GOLD_LIMIT),
         f"{inline(material.decision.baseline)}, raw:",
         shown.baseline,
@@ -102,18 +150,6 @@ def _card(material: Material, run: str, suite: Suite, loss: NewLoss) -> str:
         "What the judge found:" if verdict.errors else "",
         excerpt(findings(verdict), FINDINGS_LIMIT) if verdict.errors else "",
     )
-
-
-def _question(item: QaItem | ToolItem) -> str:
-    asked = [message.content for message in item.messages if message.role == "user" and message.content]
-    return asked[-1] if asked else "(no user message)"
-
-
-def _offered(material: Material, item: QaItem | ToolItem) -> str:
-    if isinstance(item, QaItem):
-        return ""
-    names = [tool.function.name for tool in material.toolsets[item.toolset].tools]
-    return f" (tools at hand: {inline(', '.join(names))})"
 
 
 def _call(call: GoldCall) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipelines.reporting.answers import noise, transitions
+from pipelines.reporting.fitting import fitting
+from pipelines.reporting.fleet_section import fleet_section
 from pipelines.reporting.format_tables import fragility, length
 from pipelines.reporting.loss_cards import MAX_CARDS, Pile, piles
 from pipelines.reporting.material import Material
@@ -28,34 +30,21 @@ def page(material: Material) -> str:
     sections are never cut beyond the limits of their own tables and cells.
     """
     decision = material.decision
-    before = joined(title(material), scenes(decision), gates(decision), transitions(material))
+    decided = joined(title(material), scenes(decision), gates(decision), fleet_section(material))
+    before = joined(decided, transitions(material))
     measured = joined(slices(material), fragility(material), noise(material), length(material))
     after = joined(measured, executions(material), provenance(material))
     found = piles(material)
-    bare = joined(before, _cards(found, [0] * len(found)), after)
+    bare = joined(before, _cards(found, [[] for _ in found]), after)
     room = MAX_BYTES - 1 - _size(bare) - COUNT_GROWTH * len(found)
-    return joined(before, _cards(found, _fitting(found, room)), after) + "\n"
+    dealt = fitting([pile.cards for pile in found], lambda card: _size(card) + 2, room)
+    return joined(before, _cards(found, dealt), after) + "\n"
 
 
-def _fitting(found: Sequence[Pile], room: int) -> list[int]:
-    """How many cards of each pile fit into `room` bytes, dealt in turn so that no pile starves another."""
-    taken, still = [0] * len(found), list(range(len(found)))
-    while still:
-        for index in list(still):
-            cards = found[index].cards
-            cost = _size(cards[taken[index]]) + 2 if taken[index] < len(cards) else None
-            if cost is None or cost > room:
-                still.remove(index)
-            else:
-                room -= cost
-                taken[index] += 1
-    return taken
-
-
-def _cards(found: Sequence[Pile], taken: Sequence[int]) -> str:
+def _cards(found: Sequence[Pile], dealt: Sequence[Sequence[str]]) -> str:
     parts = [
-        joined(f"### {inline(pile.run)} on {pile.suite}", _count(pile, count), *pile.cards[:count])
-        for pile, count in zip(found, taken, strict=True)
+        joined(f"### {inline(pile.run)} on {pile.suite}", _count(pile, len(shown)), *shown)
+        for pile, shown in zip(found, dealt, strict=True)
     ]
     return joined("## Loss cards", INTRODUCTION, *parts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
 from pipelines.reporting.material import Material
 from pipelines.reporting.text import code, excerpt, inline, joined, table
@@ -16,11 +17,7 @@ MAX_INPUTS = 40
 def executions(material: Material) -> str:
     """The execution class of every run side by side, and whether the settings that must be equal are."""
     engines = material.engines
-    names = [*ExecutionClass.model_fields, "tool_parser", "dialect"]
-    rows = []
-    for name in names:
-        values = [_setting(engine, name) for engine in engines.values()]
-        rows.append([inline(name), *map(inline, values), "differs" if len(set(values)) > 1 else ""])
+    rows = [[inline(name), *map(inline, values), said] for name, *values, said in settings(engines)]
     unequal = [
         f"- {inline(run)}: {inline(', '.join(comparison.mismatches))}"
         for run, comparison in material.bundle.comparisons.items()
@@ -41,7 +38,7 @@ def executions(material: Material) -> str:
 def provenance(material: Material) -> str:
     """Digests, commands, measured seconds and hardware: what the answers and the decision can be traced to."""
     commands = [
-        joined(f"{inline(run)}:", excerpt(_command(engine), COMMAND_LIMIT)) for run, engine in material.engines.items()
+        joined(f"{inline(run)}:", excerpt(command(engine), COMMAND_LIMIT)) for run, engine in material.engines.items()
     ]
     return joined(
         "## Provenance",
@@ -56,6 +53,21 @@ def provenance(material: Material) -> str:
         "### Commands",
         *commands,
     )
+
+
+def settings(engines: Mapping[str, EngineRecord]) -> list[list[str]]:
+    """A row per setting of the execution: its name, the value in every run, and `differs` where they do."""
+    rows = []
+    for name in [*ExecutionClass.model_fields, "tool_parser", "dialect"]:
+        values = [_setting(engine, name) for engine in engines.values()]
+        rows.append([name, *values, "differs" if len(set(values)) > 1 else ""])
+    return rows
+
+
+def command(engine: EngineRecord) -> str:
+    """The command that served a run, as a shell takes it, with its environment variables."""
+    variables = [f"{name}={shlex.quote(value)}" for name, value in engine.environment.items()]
+    return " ".join([*variables, shlex.join(engine.argv)])
 
 
 def _setting(engine: EngineRecord, name: str) -> str:
@@ -126,8 +138,3 @@ def _inputs(decision: Decision) -> str:
     if len(named) > MAX_INPUTS:
         rows.append([f"{len(named) - MAX_INPUTS} more, in decision.json", ""])
     return table(["file", "SHA-256"], rows)
-
-
-def _command(engine: EngineRecord) -> str:
-    variables = [f"{name}={shlex.quote(value)}" for name, value in engine.environment.items()]
-    return " ".join([*variables, shlex.join(engine.argv)])

@@ -18,7 +18,8 @@ def slices(material: Material) -> str:
     runs = [baseline, *(run for run in material.metrics if run != baseline)]
     parts = []
     for suite in material.metrics[baseline].suites:
-        rows = _rows({run: material.metrics[run].suites[suite] for run in runs}, baseline)
+        found = categories({run: material.metrics[run].suites[suite] for run in runs}, baseline)
+        rows = [[inline(name), *cells] for name, *cells in found]
         parts.append(joined(f"### {suite}", table(["category", "items", *map(inline, runs), ""], rows)))
     return joined(
         "## Accuracy by category",
@@ -35,7 +36,8 @@ def difficulty(found: Slice) -> str:
     return "too hard" if found.strict_ok / found.judged < LEAST else "too easy"
 
 
-def _rows(found: Mapping[str, SuiteMetrics], baseline: str) -> list[list[str]]:
+def categories(found: Mapping[str, SuiteMetrics], baseline: str) -> list[list[str]]:
+    """A row per domain and tag: name, items, what each run has right, and `difficulty` by the baseline's answers."""
     own = found[baseline]
     tags = sorted(own.tags, key=lambda tag: (-own.tags[tag].n, tag))[:ROWS]
     rows = []
@@ -43,5 +45,5 @@ def _rows(found: Mapping[str, SuiteMetrics], baseline: str) -> list[list[str]]:
         for name in names:
             parts = [getattr(metrics, kind)[name] for metrics in found.values()]
             cells = [percent(part.strict_ok, part.judged) for part in parts]
-            rows.append([inline(name), str(parts[0].n), *cells, difficulty(parts[0])])
+            rows.append([name, str(parts[0].n), *cells, difficulty(parts[0])])
     return rows

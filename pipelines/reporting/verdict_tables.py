@@ -29,7 +29,7 @@ def title(material: Material) -> str:
         ["result", f"exit code {decision.exit_code}, {inline(meaning(decision))}"],
     ]
     return joined(
-        f"# Quantization report: {inline(decision.profile)}", table(["what", "which"], facts), _reach(material)
+        f"# Quantization report: {inline(decision.profile)}", table(["what", "which"], facts), _notes(material)
     )
 
 
@@ -87,36 +87,51 @@ def _row(scene: SceneDecision, verdict: CandidateVerdict, gate: GateResult) -> l
         inline(verdict.candidate),
         inline(name),
         gate.outcome,
-        *map(_count, counts),
+        *map(count_cell, counts),
         *("" if value is None else f"{value:.2f}" for value in points),
-        _count(gate.losses_that_pass),
-        _count(gate.losses_that_fail),
+        count_cell(gate.losses_that_pass),
+        count_cell(gate.losses_that_fail),
     ]
 
 
-def _count(value: float | None) -> str:
+def count_cell(value: float | None) -> str:
+    """A count with at most two decimals; empty where there is none."""
     return "" if value is None else printed(value)
 
 
-def _reach(material: Material) -> str:
-    """How far the result reaches: stand-in, device, and what so many items can show at best."""
+def reach(material: Material) -> list[tuple[str, str]]:
+    """How far the result reaches: stand-in, device, what so many items can show. Each as a headline and the rest."""
     notes = []
     if material.profile.model.stand_in:
         notes.append(
-            "**The model is a stand-in** for the one that is to be served. It shows that the procedure works; no "
-            "figure here says anything about another model."
+            (
+                "The model is a stand-in",
+                " for the one that is to be served. It shows that the procedure works; no figure here says anything "
+                "about another model.",
+            )
         )
     if material.baseline.execution.device == "cpu":
-        notes.append("**Measured on a CPU.** The verdicts hold for these kernels and promote nothing on a GPU.")
+        notes.append(
+            ("Measured on a CPU.", " The verdicts hold for these kernels and promote nothing on a GPU."),
+        )
     if any(settings.take is not None for settings in material.profile.suites.values()):
         notes.append(
-            "**The numbers of items are small**: a fixed subset of each suite was asked, under margins wide enough "
-            "for it. This is a demonstration; a release decision needs the whole suites."
+            (
+                "The numbers of items are small",
+                ": a fixed subset of each suite was asked, under margins wide enough for it. This is a demonstration; "
+                "a release decision needs the whole suites.",
+            )
         )
-    for suite, items in material.items.items():
-        lower, _ = bounds(0, 0, len(items), ALPHA)
-        notes.append(
-            f"{suite}: {len(items)} items. One item is {100 / len(items):.2f} pp, so a smaller difference is noise; "
-            f"even without a single disagreement a drop of up to {-100 * lower:.2f} pp stays possible (one-sided 95 %)."
-        )
-    return "\n".join(f"- {note}" for note in notes)
+    return notes + [("", _resolution(suite, len(items))) for suite, items in material.items.items()]
+
+
+def _resolution(suite: str, count: int) -> str:
+    lower, _ = bounds(0, 0, count, ALPHA)
+    return (
+        f"{suite}: {count} items. One item is {100 / count:.2f} pp, so a smaller difference is noise; "
+        f"even without a single disagreement a drop of up to {-100 * lower:.2f} pp stays possible (one-sided 95 %)."
+    )
+
+
+def _notes(material: Material) -> str:
+    return "\n".join(f"- {f'**{head}**' if head else ''}{rest}" for head, rest in reach(material))

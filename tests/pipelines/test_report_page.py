@@ -99,6 +99,7 @@ def test_the_sections_come_in_order() -> None:
         "Quantization report: demo",
         "Verdict per scene",
         "Gates in numbers",
+        "Fleet",
         "Class transitions",
         "Loss cards",
         "Accuracy by category",
