@@ -1,6 +1,7 @@
 """The registry's commands: `python -m registry COMMAND --help`.
 
-Exit codes: 0 done, 2 refused with the reason. `verify --check` ends with the decision's own code (0, 1, 2 or 3).
+Exit codes: 0 done, 2 refused with the reason. `verify --check` ends with the decision's own code (0, 1, 2 or 3),
+`guard` with 4 where it lowers a share.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from registry.release import commands as releasing
 from registry.store import commands as storing
 from registry.verify import commands as verifying
 
@@ -23,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     storing.add_to(commands)
     verifying.add_to(commands)
+    releasing.add_to(commands)
     given = parser.parse_args(argv)
     try:
         code: int = given.run(given)

@@ -6,6 +6,7 @@ Sessions are assigned, never requests: a session that bounces between two server
 from __future__ import annotations
 
 import hashlib
+import itertools
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -25,7 +26,7 @@ class Step(Record):
 
     share: Annotated[float, Field(gt=0, le=1)]
     dwell_hours: Annotated[float, Field(gt=0)]
-    min_sessions: Annotated[int, Field(ge=1)] = 2000
+    min_sessions: Annotated[int, Field(ge=1)] = 3000
 
 
 class Guardrail(Record):
@@ -36,6 +37,11 @@ class Guardrail(Record):
 
     margin_pp: Annotated[float, Field(gt=0, le=5)] = 0.5
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+
+    @property
+    def severe_pp(self) -> float:
+        """Twice the margin: a candidate shown to be that much worse, or more, loses all its sessions at once."""
+        return 2 * self.margin_pp
 
 
 class Canary(Record):
@@ -63,7 +69,7 @@ class Canary(Record):
     @model_validator(mode="after")
     def _shares_rise(self) -> Canary:
         shares = [step.share for step in self.steps]
-        if any(later <= earlier for earlier, later in zip(shares, shares[1:], strict=False)):
+        if any(later <= earlier for earlier, later in itertools.pairwise(shares)):
             raise ValueError(f"steps: shares {shares} must rise from step to step")
         if shares[0] > FIRST_SHARE:
             raise ValueError(f"steps.0.share: {shares[0]:g} is above {FIRST_SHARE:g}; start with at most that")
@@ -97,7 +103,7 @@ def bucket(session_id: str, salt: str) -> float:
     if "\0" in salt:
         raise InputError(f"salt {salt!r} holds a zero byte, which parts it from the session id; use another")
     hashed = hashlib.sha256(f"{salt}\0{session_id}".encode("utf-8", "surrogatepass")).digest()
-    return (int.from_bytes(hashed[:8], "big") >> (64 - HASH_BITS)) / 2**HASH_BITS
+    return (int.from_bytes(hashed[:8], "big") >> (64 - HASH_BITS)) / (1 << HASH_BITS)
 
 
 def variant_of(session_id: str, share: float, salt: str) -> Literal["candidate", "baseline"]:

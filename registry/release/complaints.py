@@ -103,7 +103,7 @@ def parse_counts(text: str, kind: Kind, where: str, baseline: str) -> list[Count
         problems.append((1, "no rows; give at least one window"))
     if problems:
         listed = "".join(f"\n  {where}:{number}: {problem}" for number, problem in sorted(problems))
-        raise InputError(f"{where}: {len(problems)} problems; correct these lines and run again:{listed}")
+        raise InputError(f"{where}: nothing was decided; correct these lines ({len(problems)}):{listed}")
     return sorted(rows, key=lambda row: (moment(row.window), row.variant))
 
 

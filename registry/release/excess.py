@@ -88,8 +88,9 @@ def at_least(sessions: Counts, complaints: Counts, margin: float, alpha: float) 
     """A lower bound of the excess: a multiple of a fifth of `margin`, at most ten margins; None if not even 0.
 
     Shapes as in `log_wealth`, for one run. Fifths are tried upwards from 0 for as long as each was at some look shown
-    to be exceeded. The chance that the bound ever comes to lie above the true excess is at most alpha: it would take a
-    false alarm at the first fifth that is not below it. Where the excess moves, the true one is that of its worst window.
+    to be exceeded. The chance that the bound ever comes to lie above the true excess is at most alpha: it would take
+    a false alarm at the first fifth that is not below it. Where the excess moves, that of its worst window
+    is meant.
     """
     shown = None
     for part in range(HIGHEST * PARTS + 1):
