@@ -21,7 +21,8 @@ repro: setup ## run the whole pipeline for the active profile, then show what wa
 	@dvc repro
 	@$(CONTROL) -m pipelines.report --summary
 
-test: setup ## all tests, with real llm-compressor, vLLM and MLflow
+test: setup ## all tests, with real llm-compressor, vLLM, MLflow and LiteLLM
+	@$(PYTHON) -m pipelines.setup.environments litellm
 	@$(CONTROL) -m pytest -m "not heavy" -n 2 --dist worksteal
 	@$(CONTROL) -m pytest -m heavy
 

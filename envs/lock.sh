@@ -11,6 +11,7 @@ compile() {
 compile control
 compile llmcompressor
 compile ci
+compile litellm
 compile system
 # The judge is measured with the versions it runs with.
 compile quality

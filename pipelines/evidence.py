@@ -46,6 +46,7 @@ def collect(profile: Profile) -> Path:
         files += [layout.engine(run), layout.metrics(run)]
         files += [layout.verdicts(run, suite) for suite in profile.suites]
         files += [layout.responses(run, suite) for suite in profile.suites]
+    files += sorted(path for path in layout.release.rglob("*") if path.is_file())
     for path in files:
         _copy(path, target / path.relative_to(layout.root))
     _copy(Path("dvc.lock"), target / "dvc.lock")

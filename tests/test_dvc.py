@@ -108,7 +108,7 @@ def test_every_profile_gives_stages(pipeline: Path, profile: Path) -> None:
     variants = yaml.safe_load(profile.read_text())["variants"]
     assert {f"quantize@{name}" for name in variants} <= listed
     assert {f"{stage}@{name}" for stage in ("generate", "judge") for name in [*variants, "baseline-again"]} <= listed
-    assert {"fetch", "calibrate", "gate", "report", "promote", "compare@baseline-again"} <= listed
+    assert {"fetch", "calibrate", "gate", "report", "promote", "release", "compare@baseline-again"} <= listed
 
 
 def test_a_new_recipe_needs_its_file_and_the_profile(pipeline: Path) -> None:
