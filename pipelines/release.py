@@ -1,7 +1,8 @@
 """Stage release: per scene what the promotion left serving it, as files for vLLM, gateways and monitoring.
 
 Nothing is released that the decision did not test and pass. A scene that goes on being served by an earlier decision's
-version keeps the release it has. Addresses are placeholders unless --backends says where the engines answer.
+version keeps the release it has; where that lies elsewhere, it is said and left out. Addresses are placeholders unless
+--backends says where the engines answer.
 """
 
 from __future__ import annotations
@@ -53,8 +54,12 @@ def release(layout: Layout, rollout: Rollout, out: Path | None = None) -> list[s
     bundle = load_bundle(layout.root)
     check_promotion(promotion, bundle.decision)
     _check_names(promotion.scenes, layout.promotion)
-    releases = [_release(scene, promotion, bundle, rollout, folder) for scene in promotion.scenes]
+    found = [_release(scene, promotion, bundle, rollout, folder) for scene in promotion.scenes]
+    releases = [made for made in found if isinstance(made, Release)]
     _check_scenes(rollout, promotion)
+    refused = [reason for reason in found if isinstance(reason, str)]
+    if not releases:
+        return refused
     routes = [Route(made, rollout.shares.get(made.scene, 1.0)) for made in releases]
     backends = rollout.backends or placeholders(releases)
     made = {route.release.scene: scene_files(route, backends, rollout.limits) for route in routes}
@@ -62,7 +67,7 @@ def release(layout: Layout, rollout: Rollout, out: Path | None = None) -> list[s
     changed = {scene: _write(folder / scene, files) for scene, files in made.items()}
     _write(folder, fleet)
     _clear(folder, made)
-    return [_line(route, changed[route.release.scene], folder) for route in routes]
+    return [_line(route, changed[route.release.scene], folder) for route in routes] + refused
 
 
 def canaries(layout: Layout) -> dict[str, Additions]:
@@ -73,14 +78,15 @@ def canaries(layout: Layout) -> dict[str, Additions]:
     return {scene: Additions(canary=plan) for scene, variant in served.items() if variant != decision.baseline}
 
 
-def _release(scene: str, promotion: Promotion, bundle: Bundle, rollout: Rollout, folder: Path) -> Release:
+def _release(scene: str, promotion: Promotion, bundle: Bundle, rollout: Rollout, folder: Path) -> Release | str:
+    """The release of a scene, or why there is none: another decision's weights serve it."""
     refused = refusal(scene, promotion, bundle.decision)
     if refused is None:
         return release_of(scene, promotion, bundle, rollout.additions.get(scene))
     path = folder / scene / RELEASE
     earlier = read_release(path) if path.is_file() else None
     if earlier is None or earlier.served.weights_digest != promotion.scenes[scene].weights_digest:
-        raise InputError(f"{scene}: not released: {refused}; evaluate what serves it, or promote what was evaluated")
+        return f"{scene}: no release from here: {refused}; its release is with the evidence that promoted it"
     return earlier
 
 

@@ -160,25 +160,33 @@ def test_a_scene_still_served_by_an_earlier_decision_keeps_its_release(place: Pl
     assert kept == {name: file for name, file in before.items() if name.startswith("qa/")}
 
 
-def test_without_an_earlier_release_it_is_refused_and_nothing_is_written(
+def test_without_an_earlier_release_the_scene_is_left_out_and_said(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place.decide(DECIDED | {"qa": [("awq-int4", "INCONCLUSIVE"), ("bf16", "PASS")]}, SERVES)
-    assert place.run() == stage.BROKEN
-    assert place.files() == {}
-    assert capsys.readouterr().err == (
-        "error: qa: not released: awq-int4 serves it, and this decision has INCONCLUSIVE for it, not PASS; "
-        "evaluate what serves it, or promote what was evaluated\n"
-    )
+    assert place.run() == 0
+    assert not [name for name in place.files() if name.startswith("qa/")]
+    assert (
+        "qa: no release from here: awq-int4 serves it, and this decision has INCONCLUSIVE for it, not PASS; "
+        "its release is with the evidence that promoted it\n"
+    ) in capsys.readouterr().out
 
 
 def test_an_earlier_release_of_other_weights_does_not_count(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     assert place.run() == 0
-    before = place.files()
     place.decide(DECIDED | {"qa": [("awq-int4", "FAIL"), ("bf16", "PASS")]}, SERVES, build="2")
-    assert place.run() == stage.BROKEN
-    assert "qa: not released" in capsys.readouterr().err
-    assert place.files() == before
+    assert place.run() == 0
+    assert "qa: no release from here" in capsys.readouterr().out
+    assert not [name for name in place.files() if name.startswith("qa/")]
+
+
+def test_weights_that_the_decision_did_not_test_are_never_released(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tampered(place, scenes={"qa": held("awq-int4", "0" * 64)})
+    assert place.run() == 0
+    assert f"awq-int4 serves it with weights {'0' * 64}, the decision" in capsys.readouterr().out
+    assert not [name for name in place.files() if name.startswith("qa/")]
 
 
 def tampered(place: Place, **changed: Any) -> None:
@@ -195,7 +203,6 @@ def held(variant: str, weights: str) -> dict[str, Any]:
     [
         ({"scenes": {"../qa": held("bf16", "0" * 64)}}, "scene '../qa' cannot be a folder"),
         ({"scenes": {"..": held("bf16", "0" * 64)}}, "scene '..' cannot be a folder"),
-        ({"scenes": {"qa": held("awq-int4", "0" * 64)}}, f"awq-int4 serves it with weights {'0' * 64}, the decision"),
         ({"decision_sha256": "0" * 64}, "it was made from another decision"),
     ],
 )
