@@ -97,11 +97,10 @@ def roll_back(store: Store, model: str, scene: str, reason: str, say: Say = _sil
     return moves
 
 
-def rolled_back(store: Store, model: str, scenes: Sequence[str]) -> dict[str, str]:
-    """Scene -> digest of the decision that its newest rollback took back, where a rollback is the last word."""
+def rolled_back(store: Store, model: str, scenes: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Scene -> digests of the decisions that were taken back since something was promoted for it."""
     entries = store.runs.entries(model)
-    found = {scene: taken_back(in_order(entries, scene)) for scene in scenes}
-    return {scene: decision for scene, decision in found.items() if decision is not None}
+    return {scene: taken_back(in_order(entries, scene)) for scene in scenes}
 
 
 def holders(store: Store, model: str) -> dict[str, str]:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from judges.metrics import Metrics
+from judges.verdicts import Verdict
 from quantize.manifest import Manifest
 from registry.evidence import Comparison, EngineRecord
 from registry.gate.decision import Decision
 
 
 @dataclass(frozen=True)
+class Answer:
+    """One judged answer: its verdict, and the raw text that was judged (empty where there was none)."""
+
+    verdict: Verdict
+    raw: str
+
+
+@dataclass(frozen=True)
 class Bundle:
     """A decision and its evidence.
 
-    `comparisons`, `engines` and `metrics` are per run (a variant's name, or `baseline-again`), `manifests` per variant.
-    `artifacts` maps the path a file gets in the evaluation run to the file. `judge_version` is that of the verdicts.
+    `comparisons`, `engines`, `metrics` and `answers` are per run (a variant's name, or `baseline-again`), `manifests`
+    per variant. Answers are in the order of their files, suites by name. `artifacts` maps the path a file gets in the
+    evaluation run to the file. `judge_version` is that of the verdicts.
     """
 
     decision: Decision
@@ -26,3 +36,4 @@ class Bundle:
     metrics: dict[str, Metrics]
     judge_version: str
     artifacts: dict[str, Path]
+    answers: dict[str, list[Answer]] = field(default_factory=dict)

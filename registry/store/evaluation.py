@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from evalsets.records import digest
 from registry.gate.decision import GateResult
+from registry.store import tables
 from registry.store.bundle import Bundle
+from registry.store.content import EVALUATION_TABLE, Content, key
+from registry.store.describe import decision_note
 from registry.store.markup import plain
+from registry.store.measurement import measurement
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One run in the experiment `evaluations`, found again by its decision's digest.
+    """One run in the experiment `evaluations`, found again by its decision's digest, and one per measured run.
 
-    `metrics`: accuracies are shares (0 to 1), completion tokens a mean per answer, bounds and margins percentage
-    points, the rest are counts.
+    Metrics of `content`: accuracies are shares (0 to 1), completion tokens a mean per answer, bounds and margins
+    percentage points, the rest are counts. `measurements` maps a measured run to its content.
     """
 
-    name: str
     decision_sha256: str
-    params: dict[str, str]
-    metrics: dict[str, float]
-    artifacts: dict[str, Path]
+    content: Content
+    measurements: dict[str, Content]
 
 
 def evaluation(bundle: Bundle) -> Evaluation:
     """The evaluation run of a decision and its evidence."""
     decision = bundle.decision
     metrics = _accuracies(bundle) | _paired(bundle) | _gates(bundle)
-    return Evaluation(
+    content = Content(
         name=f"{decision.profile} {digest(decision)[:12]}",
-        decision_sha256=digest(decision),
-        params={_key(key): plain(value) for key, value in _params(bundle).items()},
-        metrics={_key(key): value for key, value in metrics.items()},
+        note=decision_note(decision),
+        params={key(name): plain(value) for name, value in _params(bundle).items()},
+        metrics={key(name): value for name, value in metrics.items()},
+        tables={EVALUATION_TABLE: tables.labels(bundle)},
         artifacts=bundle.artifacts,
     )
+    return Evaluation(digest(decision), content, {run: measurement(run, bundle) for run in bundle.metrics})
 
 
 def _params(bundle: Bundle) -> dict[str, str]:
@@ -113,8 +115,3 @@ def _numbers(gate: GateResult) -> dict[str, float]:
         "losses_that_fail": gate.losses_that_fail,
     }
     return {name: value for name, value in numbers.items() if value is not None}
-
-
-def _key(name: str) -> str:
-    """A name MLflow takes: letters, digits, `_`, `-`, `.`, space and `/`, at most 250 characters."""
-    return re.sub(r"[^\w./ -]", "_", name)[:250]

@@ -28,14 +28,17 @@ def standing(entries: Sequence[Entry]) -> list[Entry]:
     return found
 
 
-def taken_back(entries: Sequence[Entry]) -> str | None:
-    """The decision that the newest entry, a rollback, took back; None where the newest entry is a promotion.
+def taken_back(entries: Sequence[Entry]) -> frozenset[str]:
+    """The decisions that the rollbacks since the last promotion took back; none where the newest entry is a promotion.
 
     Such a decision is not promoted again by a mere rerun: other evidence is needed.
     """
-    if not entries or entries[-1].kind != "rollback":
-        return None
-    return entries[-1].decision_sha256
+    found: set[str] = set()
+    for entry in reversed(entries):
+        if entry.kind != "rollback":
+            break
+        found.add(entry.decision_sha256)
+    return frozenset(found)
 
 
 def rollback_plan(scene: str, entries: Sequence[Entry], reason: str) -> Plan | None:

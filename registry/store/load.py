@@ -6,17 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from evalsets.records import InputError, file_sha256, read_record, read_rows
+from evalsets.responses import Response
 from judges.metrics import Metrics
 from judges.verdicts import Verdict
 from quantize.manifest import Manifest, load_manifest
 from quantize.recipe import RecipeError
 from registry.evidence import Comparison, EngineRecord
 from registry.gate.decision import Decision
-from registry.store.bundle import Bundle
+from registry.store.bundle import Answer, Bundle
 from registry.store.chain import check_chain
 
 DECISION = "decision.json"
-REPORT = "report.md"
+REPORTS = ("report.md", "report.html")
 
 
 def load_bundle(root: Path) -> Bundle:
@@ -38,15 +39,17 @@ def load_bundle(root: Path) -> Bundle:
     check_chain(decision, comparisons, engines, manifests, files)
     measured = {run: f"metrics/{run}.json" for run in engines}
     records = [path for path in sorted(named) if path.endswith(".json")]
-    report = [REPORT] if (root / REPORT).is_file() else []
+    reports = [name for name in REPORTS if (root / name).is_file()]
+    answers = _answers(root, [path for path in sorted(named) if path.startswith("verdicts/")])
     return Bundle(
         decision=decision,
         comparisons=comparisons,
         engines=engines,
         manifests=manifests,
         metrics={run: read_record(root / path, Metrics) for run, path in measured.items()},
-        judge_version=_judge_version(root, [path for path in sorted(named) if path.startswith("verdicts/")]),
-        artifacts={path: root / path for path in [DECISION, *records, *measured.values(), *report]},
+        judge_version=_judge_version(root, answers),
+        artifacts={path: root / path for path in [DECISION, *records, *measured.values(), *reports]},
+        answers=answers,
     )
 
 
@@ -62,8 +65,20 @@ def _read_manifest(path: Path) -> Manifest:
         raise InputError(str(error)) from None
 
 
-def _judge_version(root: Path, verdicts: list[str]) -> str:
-    versions = {row.judge_version for path in verdicts for row in read_rows(root / path, Verdict)}
+def _answers(root: Path, verdicts: list[str]) -> dict[str, list[Answer]]:
+    """Per run every verdict with the text it is about, from `verdicts/RUN/SUITE.jsonl` and the responses beside it."""
+    found: dict[str, list[Answer]] = {}
+    for path in verdicts:
+        run, name = PurePosixPath(path).parts[1:]
+        responses = read_rows(root / "responses" / run / name, Response)
+        raw = {(row.item_id, row.run): row.raw for row in responses}
+        rows = read_rows(root / path, Verdict)
+        found.setdefault(run, []).extend(Answer(row, raw.get((row.item_id, row.run), "")) for row in rows)
+    return found
+
+
+def _judge_version(root: Path, answers: dict[str, list[Answer]]) -> str:
+    versions = {answer.verdict.judge_version for rows in answers.values() for answer in rows}
     if len(versions) > 1:
         raise InputError(f"{root / 'verdicts'}: judged by versions {', '.join(sorted(versions))}; run judge again")
     return versions.pop() if versions else "none"

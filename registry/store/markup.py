@@ -5,9 +5,10 @@ from __future__ import annotations
 import unicodedata
 
 # Everything that starts an inline construct in Markdown, tables and auto-links included. `<`, `>`, `&` and `@` become
-# character references: they must also stay harmless where a renderer does not know backslash escapes.
-BACKSLASHED = frozenset("\\`*_{}[]()#+!|~:.=$^")
-REFERENCES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
+# character references: they must also stay harmless where a renderer does not know backslash escapes. So do `:`, `$`
+# and `^`: MLflow's renderer shows a backslash before one of these.
+BACKSLASHED = frozenset("\\`*_{}[]()#+!|~.=")
+REFERENCES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", ":": "&#58;", "$": "&#36;", "^": "&#94;"}
 
 
 def one_line(text: str) -> str:

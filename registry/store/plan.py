@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 from evalsets.records import InputError, Record, digest
@@ -53,13 +53,13 @@ def plan(
     decision: Decision,
     manifests: dict[str, Manifest],
     aliases: dict[str, str],
-    taken_back: Mapping[str, str] | None = None,
+    taken_back: Mapping[str, Collection[str]] | None = None,
 ) -> Plan:
     """The versions and moves that bring `aliases` (alias -> weights digest held now) to what `decision` says.
 
     An alias that holds its target already is not moved, nor what serves a scene where this very decision was rolled
-    back (`taken_back`: scene -> digest of the decision that its last rollback undid). Raises `InputError` where the
-    decision contradicts itself or a manifest, and where a scene's name cannot be an alias.
+    back (`taken_back`: scene -> digests of the decisions undone since its last promotion). Raises `InputError` where
+    the decision contradicts itself or a manifest, and where a scene's name cannot be an alias.
     """
     _check(decision, manifests)
     decided = decision.exit_code != 2
@@ -67,7 +67,7 @@ def plan(
     moves = [
         move
         for scene in decision.scenes
-        for move in _moves(scene, decision, aliases, back.get(scene.scene) == digest(decision))
+        for move in _moves(scene, decision, aliases, digest(decision) in back.get(scene.scene, ()))
         if decided
     ]
     return Plan(decision_sha256=digest(decision), versions=_versions(decision) if decided else [], moves=moves)

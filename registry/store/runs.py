@@ -1,4 +1,7 @@
-"""The runs of the registry: one evaluation run per decision, and the journal with one run per move, append-only."""
+"""The runs of the registry: per decision an evaluation and its measurements, and the journal, append-only.
+
+The journal is one run per move.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from typing import Any
 
 from registry.store.calls import every, quoted, unless_there
 from registry.store.evaluation import Evaluation
-from registry.store.markup import plain
+from registry.store.markup import markdown, plain
 from registry.store.plan import Move, MoveKind
+from registry.store.recording import NOTE, TAG_LIMIT, fill, found_or_made, is_filled
 
 EVALUATIONS = "evaluations"
+MEASUREMENTS = "measurements"
 PROMOTIONS = "promotions"
 
 
@@ -50,17 +55,20 @@ class Runs:
         self._artifact_root = artifact_root
 
     def record_evaluation(self, evaluation: Evaluation) -> str:
-        """The id of a decision's evaluation run.
+        """The id of a decision's evaluation run; each of its measurements is a run of its own.
 
-        Creates and fills it, fills one that a crash left unfinished, or finds it complete and writes nothing.
+        Creates and fills them, fills what a crash left unfinished, or finds all complete and writes nothing.
         """
-        experiment = self._experiment(EVALUATIONS)
-        query = f"tags.decision_sha256 = {quoted(evaluation.decision_sha256)}"
-        runs = self._client.search_runs([experiment], query, order_by=["attributes.start_time ASC"])
-        tags = {"decision_sha256": evaluation.decision_sha256}
-        run = runs[0] if runs else self._client.create_run(experiment, tags=tags, run_name=evaluation.name)
-        if run.info.status != "FINISHED":
-            self._fill(run, evaluation)
+        key = {"decision_sha256": evaluation.decision_sha256}
+        run = found_or_made(self._client, self._experiment(EVALUATIONS), key, evaluation.content)
+        if not is_filled(run):
+            experiment = self._experiment(MEASUREMENTS)
+            for name, content in evaluation.measurements.items():
+                of_run = key | {"run": name}
+                measured = found_or_made(self._client, experiment, of_run, content, parent=run.info.run_id)
+                if not is_filled(measured):
+                    fill(self._client, measured, content)
+            fill(self._client, run, evaluation.content)
         return str(run.info.run_id)
 
     def append(self, model: str, move: Move, to: dict[str, str], decision_sha256: str, last: Entry | None) -> None:
@@ -75,11 +83,12 @@ class Runs:
             "from": move.before or "none",
             "to": move.after,
             "kind": move.kind,
-            "reason": plain(move.reason),
+            "reason": plain(move.reason)[:TAG_LIMIT],
+            NOTE: markdown(move.reason)[:TAG_LIMIT],
             "decision_sha256": decision_sha256,
         }
         time_ms = max(time.time_ns() // 1_000_000, last.time_ms + 1 if last else 0)
-        name = f"{move.alias} -> {', '.join(to.values())}"
+        name = f"{move.alias} -> {', '.join(to.values())}{' (rollback)' if move.kind == 'rollback' else ''}"
         tags |= {f"to_{key}": value for key, value in to.items()}
         self._client.create_run(self._experiment(PROMOTIONS), start_time=time_ms, tags=tags, run_name=name)
 
@@ -113,14 +122,6 @@ class Runs:
             unless_there(self._client.create_experiment, name, where)
             found = self._client.get_experiment_by_name(name)
         return str(found.experiment_id)
-
-    def _fill(self, run: Any, evaluation: Evaluation) -> None:
-        """Repeatable: a metric of the same value and time is the same row, and so is a parameter of the same value."""
-        self._client.log_values(run.info.run_id, evaluation.params, evaluation.metrics, run.info.start_time)
-        for path, file in evaluation.artifacts.items():
-            folder = path.rpartition("/")[0]
-            self._client.log_artifact(run.info.run_id, str(file), folder or None)
-        self._client.set_terminated(run.info.run_id)
 
 
 def _entry(run: Any) -> Entry:

@@ -89,9 +89,18 @@ def make_small(folder: Path, outcome: Outcome = "PASS", **settings: Any) -> Fake
 
 
 def bundle_of(run: FakeRun) -> Bundle:
-    """A run's evidence with one artifact, to be quick: what holds between two of them holds before the last."""
-    bundle = load_bundle(run.layout.root)
-    return replace(bundle, artifacts={"decision.json": bundle.artifacts["decision.json"]})
+    """A run's evidence, made quick to record."""
+    return quick_bundle(run.layout.root)
+
+
+def quick_bundle(root: Path) -> Bundle:
+    """The evidence at `root` with one artifact and one measurement: what holds between two holds before the last."""
+    bundle = load_bundle(root)
+    return replace(
+        bundle,
+        artifacts={"decision.json": bundle.artifacts["decision.json"]},
+        metrics={"fp8": bundle.metrics["fp8"]},
+    )
 
 
 def target(store: Store, run: FakeRun) -> Target:
@@ -102,10 +111,22 @@ def promoted(store: Store, run: FakeRun) -> Promotion:
     return promote(load_bundle(run.layout.root), target(store, run))[1]
 
 
+def runs_of(store: Store, experiment: str) -> list[Any]:
+    """The runs of an experiment, the oldest first; none where there is no experiment."""
+    found = store.client.get_experiment_by_name(experiment)
+    order = ["attributes.start_time ASC"]
+    return list(store.client.search_runs([found.experiment_id], "", order_by=order)) if found else []
+
+
+def artifacts(store: Store, run: Any) -> dict[str, bytes]:
+    """What an MLflow client gets of a run's artifacts, by path."""
+    folder = Path(store.client.download_artifacts(run.info.run_id, ""))
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def journal(store: Store) -> list[dict[str, str]]:
     """The tags of every move in the order of the journal."""
-    found = store.client.get_experiment_by_name("promotions")
-    runs = store.client.search_runs([found.experiment_id], "", order_by=["attributes.start_time ASC"]) if found else []
+    runs = runs_of(store, "promotions")
     assert all(run.info.status == "FINISHED" for run in runs)
     return [run.data.tags for run in runs]
 
@@ -113,12 +134,12 @@ def journal(store: Store) -> list[dict[str, str]]:
 def state(store: Store) -> dict[str, Any]:
     """Everything of the registry that a second promotion must leave as it is."""
     versions = store.client.search_model_versions(f"name = '{MODEL}'")
-    evaluations = store.client.search_runs([store.client.get_experiment_by_name("evaluations").experiment_id])
+    recorded = [run for name in ("evaluations", "measurements") for run in runs_of(store, name)]
     return {
         "aliases": {alias: held.tags["variant"] for alias, held in sorted(store.aliases(MODEL).items())},
         "versions": sorted((version.tags["variant"], version.tags["weights_digest"]) for version in versions),
         "verdicts": sorted((version.tags["variant"], version.tags["verdict.qa"]) for version in versions),
         "descriptions": sorted(version.description for version in versions),
-        "evaluations": [(run.info.status, run.data.params, run.data.metrics) for run in evaluations],
+        "recorded": [(run.info.run_name, run.info.status, run.data.params, run.data.metrics) for run in recorded],
         "journal": [(tags["alias"], tags["from"], tags["to"]) for tags in journal(store)],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,20 @@ from registry.store.apply import promote
 from registry.store.load import load_bundle
 from registry.store.mlflow_store import Store
 from tests.registry.store.fake_run import FakeRun
-from tests.registry.store.probe import FP8, MODEL, NONE, journal, make_run, make_small, promoted, state, target, watch
+from tests.registry.store.probe import (
+    FP8,
+    MODEL,
+    NONE,
+    artifacts,
+    journal,
+    make_run,
+    make_small,
+    promoted,
+    runs_of,
+    state,
+    target,
+    watch,
+)
 
 
 def test_the_first_promotion_registers_every_variant_and_moves_the_aliases(store: Store, tmp_path: Path) -> None:
@@ -37,7 +51,12 @@ def test_the_first_promotion_registers_every_variant_and_moves_the_aliases(store
     }
     assert "| qa | **PASS (chosen)** |" in held["qa"].description
     assert "| -1.50 pp |" in held["qa"].description
-    source = store.client.get_model_version(MODEL, str(held["qa"].number)).source
+
+
+def test_a_version_of_a_database_names_its_checkpoint_by_path(store: Store, tmp_path: Path) -> None:
+    run = make_small(tmp_path)
+    number = promoted(store, run).scenes["qa"].version
+    source = store.client.get_model_version(MODEL, str(number)).source
     assert source == str(run.layout.checkpoint("fp8").resolve())
 
 
@@ -58,22 +77,41 @@ def test_the_journal_says_from_to_scene_reason_and_decision(store: Store, tmp_pa
     assert last["reason"] == "what served qa now fails: back to bf16, the baseline"
 
 
-def test_the_evaluation_run_holds_numbers_and_files(store: Store, database: Path, tmp_path: Path) -> None:
+def test_the_evaluation_run_holds_numbers_and_files(store: Store, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     promoted(store, run)
-    experiment = store.client.get_experiment_by_name("evaluations")
-    (found,) = store.client.search_runs([experiment.experiment_id])
+    (found,) = runs_of(store, "evaluations")
     assert found.data.tags["decision_sha256"] == digest(run.decision())
+    assert "| qa | **fp8** | measured |" in found.data.tags["mlflow.note.content"]
     assert found.data.params["chosen/qa"] == "fp8"
     metrics = found.data.metrics
     assert (metrics["accuracy_strict/qa/fp8"], metrics["accuracy_tolerant/qa/bf16"]) == (0.7, 0.8)
     assert (metrics["losses/qa/fp8"], metrics["gains/qa/fp8"]) == (2, 1)
     assert metrics["gate/qa/fp8/1-noninferiority/lower_pp"] == -1.5
     assert metrics["errors/qa/fp8/json_syntax.trailing_comma"] == metrics["headline/qa/fp8/json_syntax"] == 2
-    root = database.parent / "mlartifacts" / "evaluations" / found.info.run_id / "artifacts"
-    files = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
-    assert files == set(load_bundle(run.layout.root).artifacts)
-    assert all((root / path).read_bytes() == (run.layout.root / path).read_bytes() for path in files)
+    files = artifacts(store, found)
+    table = json.loads(files.pop("eval_results_table.json"))
+    assert table["columns"] == ["suite", "item", "bf16", "awq-int4", "fp8", "baseline-again"]
+    assert table["data"] == [["qa", "qa-001", "ok", "ok", "ok", "ok"]]
+    assert set(files) == set(load_bundle(run.layout.root).artifacts)
+    assert all(data == (run.layout.root / path).read_bytes() for path, data in files.items())
+
+
+def test_each_measured_run_is_a_run_of_its_own_and_all_have_the_same_metrics(store: Store, tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    promoted(store, run)
+    (whole,) = runs_of(store, "evaluations")
+    found = {each.data.tags["run"]: each for each in runs_of(store, "measurements")}
+    assert set(found) == {"bf16", "awq-int4", "fp8", "baseline-again"}
+    assert {each.data.tags["mlflow.parentRunId"] for each in found.values()} == {whole.info.run_id}
+    fp8, bf16 = found["fp8"].data, found["bf16"].data
+    assert fp8.metrics["qa/errors/json_syntax.trailing_comma"] == 2
+    assert set(fp8.metrics) - set(bf16.metrics) == {"qa/losses", "qa/gains", "qa/identical"}
+    assert (fp8.params["verdict/qa"], bf16.params["verdict/contract"]) == ("PASS", "PASS")
+    files = artifacts(store, found["fp8"])
+    assert set(files) == {"eval_results_table.json", "losses.json"}
+    assert json.loads(files["eval_results_table.json"])["data"] == [["qa-001", "42 1", "ok", "", "qa"]]
+    assert json.loads(fp8.tags["mlflow.loggedArtifacts"]) == [{"path": path, "type": "table"} for path in sorted(files)]
 
 
 def test_a_second_promotion_writes_nothing(store: Store, tmp_path: Path) -> None:
@@ -194,7 +232,7 @@ def test_an_alias_moved_by_hand_is_respected_until_the_decision_moves_it(store: 
 
 def test_an_alias_on_a_foreign_version_is_not_taken(store: Store, tmp_path: Path) -> None:
     store.client.create_registered_model(MODEL)
-    store.client.create_model_version(MODEL, "/elsewhere")
+    store.client.create_model_version(MODEL, "elsewhere://host/model")
     store.set_alias(MODEL, "qa", 1)
     with pytest.raises(InputError, match=r"alias qa of qwen-test holds version 1, which is not what"):
         promoted(store, make_small(tmp_path))

@@ -48,7 +48,7 @@ def test_a_rollback_takes_one_promotion_back(moves: list[tuple[str, MoveKind]], 
     assert [found.variant for found in standing(entries)] == list(stack)
     made = rollback_plan("qa", entries, "it drifted")
     assert (made.moves[-1].after if made else None) == (W[back] if back else None)
-    assert (taken_back(entries) is not None) == (moves[-1][1] == "rollback")
+    assert bool(taken_back(entries)) == (moves[-1][1] == "rollback")
 
 
 def test_promote_roll_back_promote_again(store: Store, tmp_path: Path) -> None:
@@ -112,3 +112,19 @@ def test_a_crash_behind_any_write_of_a_rollback_is_made_good(store: Store, datab
         assert (held["qa"].tags["variant"], held["qa-previous"].tags["variant"]) == ("bf16", "fp8"), count
         assert [found.kind for found in in_order(entries, "qa")] == ["promotion", "promotion", "rollback"]
         assert disagreements(entries, holders(store, MODEL)) == []
+
+
+def test_no_decision_that_was_taken_back_is_promoted_again_by_a_rerun(store: Store, tmp_path: Path) -> None:
+    promoted(store, make_small(tmp_path / "0", "FAIL"))
+    runs = [make_small(tmp_path / "1"), make_small(tmp_path / "2", build="2")]
+    for run in runs:
+        promoted(store, run)
+    roll_back(store, MODEL, "qa", "amounts drift")
+    roll_back(store, MODEL, "qa", "names drift too")
+    for run in runs:
+        moves, promotion = promote(bundle_of(run), target(store, run))
+        assert [move.alias for move in moves.moves if move.alias == "qa"] == []
+        assert promotion.scenes["qa"].variant == "bf16"
+    other = make_small(tmp_path / "3", build="3")
+    promoted(store, other)  # other evidence: from now on, a scene is open again to what was taken back
+    assert promoted(store, runs[0]).scenes["qa"].weights_digest == runs[0].weights("fp8")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
 
 from evalsets.records import InputError
 from registry.store.apply import promote
@@ -16,24 +16,16 @@ from tests.registry.store.probe import (
     MODEL,
     At,
     bundle_of,
-    copy_database,
     journal,
     make_small,
     promoted,
+    runs_of,
     target,
     unwatch,
     watch,
 )
 
 CONTESTED = {"create_model_version", "create_run", "set_registered_model_alias"}
-
-
-@pytest.fixture(scope="module")
-def elsewhere(opened: tuple[Store, Path], tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """The same registry as `store`, from a host with its own lock."""
-    other = Store(f"sqlite:///{opened[1] / 'mlflow.db'}")
-    other._lock = FileLock(tmp_path_factory.mktemp("host") / "lock", timeout=0)
-    return other
 
 
 def check_one_state(store: Store) -> None:
@@ -47,16 +39,17 @@ def check_one_state(store: Store) -> None:
         assert (before["alias"], before["to"]) != (after["alias"], after["to"])
 
 
-def test_a_second_promoter_behind_any_write(store: Store, elsewhere: Store, database: Path, tmp_path: Path) -> None:
+def test_a_second_promoter_behind_any_write(
+    store: Store, elsewhere: Store, empty: Callable[[], None], tmp_path: Path
+) -> None:
     first, second = make_small(tmp_path / "1"), make_small(tmp_path / "2", "FAIL")
     bundle, other = bundle_of(first), bundle_of(second)
-    copy_database(database, tmp_path / "empty.db")
     names = watch(store).writes
     promote(bundle, target(store, first))
     for count, name in enumerate(names, 1):
         if name not in CONTESTED:
             continue
-        copy_database(tmp_path / "empty.db", database)
+        empty()
         watch(store, At(count, lambda: promote(other, target(elsewhere, second))))
         try:
             promote(bundle, target(store, first))
@@ -102,4 +95,22 @@ def test_a_second_promoter_between_the_search_for_a_version_and_its_creation(
 
     monkeypatch.setattr(store, "create_version", late)
     assert promoted(store, run) == promoted(elsewhere, run)
+    check_one_state(store)
+
+
+def test_a_second_promoter_between_the_search_for_an_evaluation_and_its_creation(
+    store: Store, elsewhere: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_small(tmp_path)
+    create_run = store.client.create_run
+
+    def late(*args: Any, **named: Any) -> Any:
+        monkeypatch.undo()
+        promoted(elsewhere, run)
+        return create_run(*args, **named)
+
+    monkeypatch.setattr(store.client, "create_run", late)
+    promoted(store, run)
+    assert len(runs_of(store, "evaluations")) == 1
+    assert len(runs_of(store, "measurements")) == len(run.variants) + 1
     check_one_state(store)
