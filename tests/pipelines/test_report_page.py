@@ -116,9 +116,9 @@ def test_the_sections_come_in_order() -> None:
     [
         "| scene | serves | why | required |",
         "| tools | **fp8** | fp8 plain | none |",
-        "| tools | awq-int4 | FAIL | awq-int4 on tools\\: FAIL, plain |",
+        "| tools | awq-int4 | FAIL | awq-int4 on tools&#58; FAIL, plain |",
         "| tools | fp8 | noninferiority tools strict | PASS | 48 | 5 | 2 | 6.25 | -14.62 | 2.03 | 16.00 | 6 | 15 |",
-        "- tools, must\\_pass: must-pass items\\: plain",
+        "- tools, must\\_pass: must-pass items&#58; plain",
         "| ok | float\\_drift | 1 | loss |",
         "| ok | ok | 2 | both right |",
         "| value\\_wrong | ok | 1 | gain |",

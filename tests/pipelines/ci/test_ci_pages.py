@@ -65,7 +65,7 @@ def test_the_summary_names_what_a_person_must_review() -> None:
 def test_the_summary_says_why_evidence_is_not_usable() -> None:
     text = page([], ["evidence/<b>: `gone`"], {})
     assert text.startswith("# Release gate: exit code 2, something could not be judged\n")
-    assert "\n- evidence/&lt;b&gt;\\: \\`gone\\`\n" in text
+    assert "\n- evidence/&lt;b&gt;&#58; \\`gone\\`\n" in text
 
 
 @pytest.mark.parametrize("size", [0, MAX_BYTES // 3, MAX_BYTES])

@@ -127,7 +127,7 @@ def test_a_killed_stage_leaves_no_process_and_is_resumed(bench: Bench) -> None:
 
 def test_a_second_process_waits_and_asks_nothing_twice(bench: Bench) -> None:
     bench.engine = {"concurrency": 1}
-    bench.play(Script(otherwise=Step(wait_s=0.1)))
+    bench.play(Script(otherwise=Step(wait_s=0.6)))
     bench.params()
     first = subprocess.Popen(GENERATE, stdout=subprocess.PIPE, text=True)
     _wait(lambda: len(bench.asked()) > 0)
