@@ -30,7 +30,7 @@ test-fast: setup ## the tests that need no quantizer and no engine
 	@$(CONTROL) -m pytest -m "not heavy" -n 2 --dist worksteal
 
 .PHONY: test-system
-test-system: ## tests that need a browser or a server (Debian's chromium and chromium-driver, see tests/system)
+test-system: ## tests that need a browser or a server (Debian's chromium, chromium-driver and postgresql)
 	@$(PYTHON) -m pipelines.setup.environments system
 	@.venvs/system/bin/python -m pytest tests/system
 

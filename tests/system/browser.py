@@ -61,13 +61,13 @@ class Browser:
         return shown
 
     def text(self) -> str:
-        """What is on the page, and in the first frame if there is one."""
+        """What is on the page, and in the first frame if there is one, with single spaces for all white space."""
         shown = str(self._driver.find_element(By.TAG_NAME, "body").text)
         for frame in self._driver.find_elements(By.TAG_NAME, "iframe")[:1]:
             self._driver.switch_to.frame(frame)
             shown += "\n" + str(self._driver.find_element(By.TAG_NAME, "body").text)
             self._driver.switch_to.default_content()
-        return shown
+        return " ".join(shown.split())
 
     def picture(self, name: str) -> None:
         """Keep what is to be seen now as `<name>.png`."""
