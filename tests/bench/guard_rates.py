@@ -16,7 +16,9 @@ SEED = 31
 YEAR = 365
 RUNS = 2000
 RATES = (0.003, 0.01, 0.03)
+DESK_RATES = (0.005, 0.01, 0.02)
 SESSIONS = 5000
+SMALL = 2000
 SHARES = (0.05, 0.10, 0.25, 0.50)
 AT_MARGIN = 0.005
 # sessions a day of baseline and candidate, from 200 to 20,000
@@ -43,6 +45,16 @@ def power_table(excess: float) -> str:
         found = [alarm_days(split(SESSIONS, share, rate, excess), YEAR, RUNS // 4, SEED) for rate in RATES]
         rows.append([f"{100 * share:g} %", *map(_median_and_ninety, found)])
     return _markdown(["candidate's share", *(f"baseline at {100 * rate:g} %" for rate in RATES)], rows)
+
+
+def detection_table() -> str:
+    """Days until the alarm and runs that alarm within a week, at 2,000 sessions a day, half of them the candidate's."""
+    rows = []
+    for excess in (0.01, 0.02, 0.03):
+        found = [alarm_days(split(SMALL, 0.5, rate, excess), YEAR, RUNS // 4, SEED) for rate in DESK_RATES]
+        cells = [f"{_median_and_ninety(each)}, {_within(each, 7)} %" for each in found]
+        rows.append([f"+{100 * excess:g} pp", *cells])
+    return _markdown(["excess", *(f"baseline at {100 * rate:g} %" for rate in DESK_RATES)], rows)
 
 
 def minimum_table() -> str:
@@ -106,6 +118,10 @@ def main() -> int:
             f"Days until an excess of {100 * excess:g} pp is found, median / 90th of 100 runs, {SESSIONS:,} sessions "
             f"a day:\n\n{power_table(excess)}\n"
         )
+    print(
+        f"Days until the alarm, median / 90th of 100 runs, and runs that alarm within a week, {SMALL:,} sessions a day "
+        f"in all, half of them the candidate's:\n\n{detection_table()}\n"
+    )
     print(f"Alarms by the end of a step, {SESSIONS:,} sessions a day, excess 2 pp, in percent:\n\n{minimum_table()}\n")
     print(f"Days from a later fault of 2 pp to the alarm, baseline at 1 %, median / 90th:\n\n{late_table()}\n")
     print(f"Years with an alarm when rates wobble, baseline at 1 %, share 25 %, in percent:\n\n{wobble_table()}")
