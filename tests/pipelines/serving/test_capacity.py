@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 
 from evalsets.records import InputError
 from pipelines.serving.capacity import (
-    CARDS,
     GIB,
     Request,
     Setting,
@@ -25,42 +22,25 @@ from pipelines.serving.capacity import (
     tp_problems,
     traffic_of,
 )
-from pipelines.serving.capacity_command import main
 from pipelines.serving.model_config import (
-    ModelConfig,
     WeightFormat,
     linear_parameters,
     parameters,
-    read_config,
     tensors,
     weight_bytes,
-    weight_format,
 )
 from quantize.manifest import load_manifest
-from quantize.recipe import load_recipe
-
-ROOT = Path(__file__).parents[3]
-DATA = ROOT / "pipelines/serving/data"
-EVIDENCE = ROOT / "evidence/local"
-BIG = read_config(DATA / "qwen2.5-32b-instruct.config.json")
-STAND_IN = read_config(DATA / "qwen2.5-coder-0.5b-instruct.config.json")
-CARD = CARDS["a100-80g"]
-BF16 = WeightFormat(16)
-# The files hold names and offsets of the tensors beside their bytes.
-HEADER_SHARE = 0.0002
-
-
-def recipe_format(path: str) -> WeightFormat:
-    """The format of a shipped recipe."""
-    return weight_format(load_recipe(ROOT / path)[0])
-
-
-FORMATS = {name: recipe_format(f"quantize/recipes/{name}.yaml") for name in ("bf16", "fp8", "awq-int4")}
-
-
-def changed(**values: Any) -> ModelConfig:
-    """The 32B's config with other values."""
-    return ModelConfig.model_validate(BIG.model_dump() | values)
+from tests.pipelines.serving.capacity_material import (
+    BF16,
+    BIG,
+    CARD,
+    EVIDENCE,
+    FORMATS,
+    HEADER_SHARE,
+    STAND_IN,
+    changed,
+    recipe_format,
+)
 
 
 @pytest.mark.parametrize(
@@ -222,33 +202,6 @@ def test_sizes_that_cards_cannot_share(values: dict[str, Any], stored: WeightFor
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("[]", "not a JSON object"),
-        ("{", "not a JSON object"),
-        ({"architectures": ["Qwen2MoeForCausalLM"]}, "architectures.0"),
-        ({"use_sliding_window": True}, "use_sliding_window"),
-        ({"hidden_size": 0}, "hidden_size"),
-        ({"torch_dtype": "float32"}, "dtype"),
-        ({"tie_word_embeddings": None}, "tie_word_embeddings"),
-    ],
-)
-def test_a_config_that_cannot_be_used_is_named(tmp_path: Path, text: str | dict[str, Any], named: str) -> None:
-    path = tmp_path / "config.json"
-    public = json.loads((DATA / "qwen2.5-32b-instruct.config.json").read_text("utf-8"))
-    path.write_text(text if isinstance(text, str) else json.dumps(public | text), "utf-8")
-    with pytest.raises(InputError, match=f"config.json: .*{re.escape(named)}.*dense decoders"):
-        read_config(path)
-
-
-def test_both_spellings_of_the_number_format_are_read(tmp_path: Path) -> None:
-    public = json.loads((DATA / "qwen2.5-32b-instruct.config.json").read_text("utf-8"))
-    dtype = public.pop("torch_dtype")
-    (tmp_path / "config.json").write_text(json.dumps(public | {"dtype": dtype}), "utf-8")
-    assert read_config(tmp_path / "config.json") == BIG
-
-
-@pytest.mark.parametrize(
     "values",
     [
         {"utilisation": 0.0},
@@ -268,103 +221,3 @@ def test_a_setting_out_of_range_is_refused(values: dict[str, Any]) -> None:
 def test_a_request_that_cannot_be_is_refused(counts: tuple[int, int, int]) -> None:
     with pytest.raises(InputError, match="shared"):
         Request(*counts)
-
-
-A100 = ["--profile", "profiles/a100.yaml"]
-LOCAL = ["--profile", "profiles/local.yaml"]
-
-
-@pytest.mark.parametrize(
-    ("argv", "named"),
-    [
-        (["capacity", *LOCAL], "name the card to plan for (--card)"),
-        (["capacity", *A100, "--input-tokens", "5"], "--input-tokens and --output-tokens go together"),
-        (["capacity", *A100, "--card-gib", "40"], "--card-gib and --card-tflops go together"),
-        (["capacity", *A100, "--config", "no.json"], "no.json: no such file"),
-        (["capacity", *A100, "--tp", "0"], "tp is 0"),
-        (["capacity", *A100, "--manifests", "nowhere"], "no such manifest"),
-        (["capacity", *A100, "--lengths", "nowhere"], "nowhere: no such file"),
-        (["cost", *A100, "--price", "1", "--serve", "qa=int3"], "--serve qa=int3: give SCENE=VARIANT"),
-        (
-            ["cost", *A100, "--price", "1", "--throughput", "bf16=240"],
-            "--throughput bf16=240: give VARIANT=TOK/S:BASIS",
-        ),
-        (["cost", *A100, "--price", "1", "--throughput", "bf16=0:assumed"], "throughput is 0.0 tok/s"),
-        (["cost", *A100, "--price", "-1", "--throughput", "bf16=9:assumed"], "price is -1.0"),
-        (["offload", *A100, "--tokens", "0"], "tokens 0"),
-    ],
-)
-def test_bad_input_is_one_line_and_a_2(
-    argv: list[str], named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(ROOT)
-    assert main(argv) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ")
-    assert error.count("\n") == 1
-    assert named in error
-
-
-def test_engine_flags_of_the_profile_are_the_defaults(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(ROOT)
-    text = (ROOT / "profiles/a100.yaml").read_text("utf-8")
-    flags = "[--tensor-parallel-size, '2', --gpu-memory-utilization=0.8, --kv-cache-dtype, fp8_e4m3]"
-    profile = tmp_path / "a100.yaml"
-    profile.write_text(text.replace("flags: []", f"flags: {flags}"), "utf-8")
-    assert main(["capacity", "--profile", str(profile)]) == 0
-    printed = capsys.readouterr().out
-    assert "| cards per replica (tensor parallel) | 2 |" in printed
-    assert "| utilisation | 0.8 |" in printed
-    assert "| KV cache | fp8, blocks of 16 tokens |" in printed
-
-
-def test_lengths_come_from_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(ROOT)
-    rows = [{"input_tokens": 1000 * n, "output_tokens": 100, "shared_tokens": 512} for n in range(1, 21)]
-    (tmp_path / "lengths.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    assert main(["capacity", *A100, "--lengths", str(tmp_path / "lengths.jsonl"), "--prefixes", "2"]) == 0
-    printed = capsys.readouterr().out
-    assert "| shared prefixes in the cache | 1,024 tokens |" in printed
-    assert "| p95 | 19,000 | 100 | 18,588 | 1 |" in printed
-
-
-def test_no_column_mixes_bases(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(ROOT)
-    argv = ["capacity", *LOCAL, "--card", "a100-80g", "--manifests", "evidence/local/checkpoints"]
-    assert main([*argv, "--input-tokens", "9", "--output-tokens", "9"]) == 0
-    heads = re.findall(r"^\| (.+) \|\n\| ---", capsys.readouterr().out, re.MULTILINE)
-    columns = [column for head in heads[1:] for column in head.split(" | ")]
-    untagged = {"variant", "requests", "input", "output", "own tokens", "cards", "not possible because"}
-    tags = [
-        re.findall(r"measured|simulated|calculated|assumed", column) for column in columns if column not in untagged
-    ]
-    assert all(len(tag) == 1 for tag in tags)
-    assert ["measured"] in tags
-
-
-DOC = (ROOT / "docs" / "capacity.md").read_text("utf-8")
-COMMANDS = re.findall(r"^    python -m pipelines\.serving\.capacity_command ((?:.*\\\n)*.*)$", DOC, re.MULTILINE)
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.split()[0])
-def test_the_document_shows_what_the_command_prints(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(ROOT)
-    assert main(command.replace("\\\n", " ").split()) == 0
-    assert capsys.readouterr().out.strip() in DOC
-
-
-def test_every_table_of_the_document_is_printed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(ROOT)
-    for command in COMMANDS:
-        main(command.replace("\\\n", " ").split())
-    printed = capsys.readouterr().out.splitlines()
-    assert len(COMMANDS) == 4
-    assert not [line for line in DOC.splitlines() if line.startswith("|") and line not in printed]
