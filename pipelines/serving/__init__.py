@@ -1,1 +1,1 @@
-"""The load profile's analysis half: what a request log holds, what spoils its prefixes, what a cache makes of it."""
+"""The load profile: what a request log holds, what a prefix cache makes of it, what fits on a card and what it costs."""

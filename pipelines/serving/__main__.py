@@ -1,6 +1,7 @@
-"""Request logs and prefix caches: `python -m pipelines.serving generate | analyse | lint | simulate`.
+"""Request logs, prefix caches and cards: `python -m pipelines.serving COMMAND --help`.
 
-Exit codes: 0 done (lint: no faults), 1 faults found, 2 input that cannot be used. docs/serving.md has examples.
+Exit codes: 0 done (lint: no faults), 1 faults found, 2 input that cannot be used. docs/serving.md and docs/capacity.md
+have examples.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalsets.records import InputError
-from pipelines.serving import commands
+from pipelines.serving import capacity_command, commands
 from pipelines.serving.routing import POLICIES
 from quantize.recipe import RecipeError
 
@@ -56,6 +57,7 @@ def parser() -> ArgumentParser:
     simulate.add_argument("--events", action="store_true", help="also a release, a cold replica and a quota")
     simulate.add_argument("--event-policy", choices=POLICIES, default="tenant-scene", help="default: %(default)s")
     simulate.add_argument("--plot", type=Path, help="SVG file to write")
+    capacity_command.add_to(commands_)
     return made
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalsets.records import InputError
 from pipelines.params import PARAMS
 from pipelines.profiles import load_profile
 from pipelines.reporting.text import joined
@@ -21,9 +18,7 @@ from pipelines.serving.cost import BASES, traffic_by_variant
 from pipelines.serving.model_config import weight_bytes
 from pipelines.serving.offload import Question
 from quantize.manifest import MANIFEST, load_manifest
-from quantize.recipe import RecipeError
 
-BROKEN = 2
 COUNTED = ("output", "prompt", "all")
 CAPACITY = """\
 Weight bytes, KV bytes per token, KV tokens and complete requests at once, per variant of a profile on one card, and
@@ -35,7 +30,7 @@ OFFLOAD = "Milliseconds to load the keys and values of a known prefix over sever
 
 
 def add_to(commands: Any) -> None:
-    """Add the three commands to a parser's subcommands; each sets `run`, which returns the exit code."""
+    """Add the three commands to a parser's subcommands; each sets `work`, which returns the exit code."""
     raw = argparse.RawDescriptionHelpFormatter
     _capacity_arguments(commands.add_parser("capacity", help="what fits", description=CAPACITY, formatter_class=raw))
     _cost_arguments(commands.add_parser("cost", help="what it costs", description=COST, formatter_class=raw))
@@ -66,7 +61,7 @@ def _capacity_arguments(parser: argparse.ArgumentParser) -> None:
     add("--activation-gib", type=_finite, default=2.0, metavar="X", help="a step's activations (default 2)")
     add("--graph-gib", type=_finite, default=1.0, metavar="X", help="CUDA graphs (default 1)")
     add("--manifests", type=Path, metavar="FOLDER", help="checkpoints whose measured bytes stand beside")
-    parser.set_defaults(run=_capacity)
+    parser.set_defaults(work=_capacity)
 
 
 def _cost_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +74,7 @@ def _cost_arguments(parser: argparse.ArgumentParser) -> None:
     form = "VARIANT=TOK/S:BASIS"
     add("--throughput", action="append", default=[], metavar=form, help=f"per card; basis: {', '.join(BASES)}")
     add("--serve", action="append", default=[], metavar="SCENE=VARIANT", help="default: the scene's first candidate")
-    parser.set_defaults(run=_cost)
+    parser.set_defaults(work=_cost)
 
 
 def _offload_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +85,7 @@ def _offload_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--efficiency", type=_finite, default=0.8, metavar="X", help="share of a link's rate that arrives (default 0.8)"
     )
-    parser.set_defaults(run=_offload)
+    parser.set_defaults(work=_offload)
 
 
 def _capacity(given: argparse.Namespace) -> int:
@@ -152,20 +147,3 @@ def _finite(text: str) -> float:
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"{text} is not finite")
     return value
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; bad input is one line and a 2."""
-    parser = argparse.ArgumentParser(prog="python -m pipelines.serving.capacity_command", description=__doc__)
-    add_to(parser.add_subparsers(required=True, metavar="COMMAND"))
-    given = parser.parse_args(argv)
-    try:
-        code: int = given.run(given)
-        return code
-    except (InputError, RecipeError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return BROKEN
-
-
-if __name__ == "__main__":
-    sys.exit(main())

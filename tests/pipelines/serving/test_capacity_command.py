@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.serving.capacity_command import main
+from pipelines.serving.__main__ import main
 from tests.pipelines.serving.capacity_material import ROOT
 
 A100 = ["--profile", "profiles/a100.yaml"]
@@ -88,7 +88,7 @@ def test_no_column_mixes_bases(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 DOC = (ROOT / "docs" / "capacity.md").read_text("utf-8")
-COMMANDS = re.findall(r"^    python -m pipelines\.serving\.capacity_command ((?:.*\\\n)*.*)$", DOC, re.MULTILINE)
+COMMANDS = re.findall(r"^    python -m pipelines\.serving ((?:.*\\\n)*.*)$", DOC, re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.split()[0])
