@@ -89,7 +89,7 @@ def ensure(names: Sequence[str]) -> None:
         wanted = [name for name in names if stale(name)]
         if not wanted:
             return
-        missing = problems(look(VENVS))
+        missing = problems(look(VENVS), wanted)
         if missing:
             raise SystemExit("\n".join(f"error: {line}" for line in missing))
         for name in wanted:

@@ -10,13 +10,16 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 GIB = 1 << 30
 MIN_CORES = 2
 MIN_MEMORY_GIB = 12
-MIN_DISK_GIB = 20
+# The largest environment takes 2.5 GiB; a run of the stand-in leaves 5.7 GiB of model, checkpoints and caches.
+ENVIRONMENT_GIB = 3
+RUN_GIB = 6
 TORCH = "2.13.0+cpu"
 TORCH_INDEX = "export PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu"
 
@@ -34,8 +37,13 @@ class Machine:
     torch_versions: str
 
 
-def problems(machine: Machine) -> list[str]:
-    """One line per thing that is missing, each with how to get it; empty when all is well. Pure."""
+def disk_gib(environments: Collection[str]) -> int:
+    """Room that building these environments takes, in GiB; with the engine's among them, a run's room too."""
+    return ENVIRONMENT_GIB * len(environments) + (RUN_GIB if "vllm" in environments else 0)
+
+
+def problems(machine: Machine, environments: Collection[str]) -> list[str]:
+    """One line per thing that is missing to build these, each with how to get it; empty when all is well. Pure."""
     found = []
     if (machine.system, machine.architecture) != ("Linux", "x86_64"):
         found.append(f"Linux on x86-64 is needed, this is {machine.system} on {machine.architecture}: use such a host")
@@ -49,9 +57,10 @@ def problems(machine: Machine) -> list[str]:
     if machine.memory_bytes < MIN_MEMORY_GIB * GIB:
         have = machine.memory_bytes / GIB
         found.append(f"{MIN_MEMORY_GIB} GiB of memory are needed, {have:.0f} are there: use a larger machine")
-    if machine.disk_bytes < MIN_DISK_GIB * GIB:
-        have = machine.disk_bytes / GIB
-        found.append(f"{MIN_DISK_GIB} GiB of disk are needed, {have:.0f} are free here: free some, or clone elsewhere")
+    if machine.disk_bytes < disk_gib(environments) * GIB:
+        have, names = machine.disk_bytes / GIB, ", ".join(environments)
+        need = f"{disk_gib(environments)} GiB of disk are needed for {names}"
+        found.append(f"{need}, {have:.1f} are free here: free some, or clone elsewhere")
     if TORCH not in machine.torch_versions:
         found.append(f"torch {TORCH} cannot be had from pip's indexes: {TORCH_INDEX}")
     return found
