@@ -23,6 +23,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.heavy
 def test_an_environment_is_built_once_and_again_when_its_file_changes(elsewhere: Path) -> None:
     assert stale("empty")
     build("empty")
@@ -33,6 +34,7 @@ def test_an_environment_is_built_once_and_again_when_its_file_changes(elsewhere:
     assert stale("empty")
 
 
+@pytest.mark.heavy
 def test_an_environment_can_replace_itself(elsewhere: Path) -> None:
     """`python3.11` on the PATH may be that of an environment which has to be built anew."""
     build("empty")
@@ -43,6 +45,7 @@ def test_an_environment_can_replace_itself(elsewhere: Path) -> None:
     assert not stale("empty")
 
 
+@pytest.mark.heavy
 def test_a_failed_build_stays_stale_and_says_why(elsewhere: Path) -> None:
     (ENVS / "empty.txt").write_text("no-such-package-anywhere==9 --hash=sha256:" + "0" * 64 + "\n")
     with pytest.raises(SystemExit, match="pip could not install"):

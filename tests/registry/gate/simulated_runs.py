@@ -55,11 +55,16 @@ KINDS: Mapping[str, tuple[float, float]] = {
     "half by chance": (0.5, 0.5),
     "all by chance": (0.0, 0.0),
     "gains by chance": (1.0, 0.0),
+    "gains and some losses by chance": (0.8, 0.0),
+    "losses by chance": (0.0, 1.0),
 }
 
 
-def repeated_sums(truth: Truth, runs: int, kind: str, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Sums of d and of d^2 over the items, in `count` comparisons of `runs` runs per item."""
+Sums = tuple[Array, Array, Array]
+
+
+def repeated_sums(truth: Truth, runs: int, kind: str, count: int, rng: np.random.Generator) -> Sums:
+    """Sums of d, of d^2 of losses and of d^2 of gains, in `count` comparisons of `runs` runs per item."""
     same_losses, same_gains = KINDS[kind]
     fixed_loss, fixed_gain = truth.loss_rate * same_losses, truth.gain_rate * same_gains
     others = 1 - fixed_loss - fixed_gain
@@ -70,22 +75,23 @@ def repeated_sums(truth: Truth, runs: int, kind: str, count: int, rng: np.random
     chance *= others
     chance[0] += fixed_gain
     chance[-1] += fixed_loss
+    chance = np.maximum(chance, 0)  # a rate of 0 may come out a hair below it
     # Items are alike before they are drawn, so it is enough to draw how many of them have each of the 2 runs + 1 d's.
     items = rng.multinomial(truth.n, chance, size=count)
     values = np.arange(-runs, runs + 1) / runs
-    return items @ values, items @ values**2
+    return items @ values, items @ np.maximum(values, 0) ** 2, items @ np.minimum(values, 0) ** 2
 
 
-def repeated_rate(truth: Truth, margin: float, sums: tuple[Array, Array]) -> float:
+def repeated_rate(truth: Truth, margin: float, sums: Sums) -> float:
     """How often the gate passes with the counts of `registry.gate.repeats`."""
     losses, gains = counts_from_sums(*sums)
     return float(np.mean(passes(losses, gains, truth.n, margin)))
 
 
-def repeated_t_rate(truth: Truth, margin: float, sums: tuple[Array, Array]) -> float:
+def repeated_t_rate(truth: Truth, margin: float, sums: Sums) -> float:
     """How often Student's t on the items' means over their runs passes, for comparison."""
     mean = sums[0] / truth.n
-    error = np.sqrt(np.maximum(sums[1] / truth.n - mean**2, 0) / (truth.n - 1))
+    error = np.sqrt(np.maximum((sums[1] + sums[2]) / truth.n - mean**2, 0) / (truth.n - 1))
     return float(np.mean(-mean - t.isf(ALPHA, truth.n - 1) * error > -margin))
 
 

@@ -215,8 +215,8 @@ def test_repeated_items_count_by_their_mean_difference() -> None:
         {"tools": {item: Asked(item == "d", item) for item in before}},
         {},
     ).suites["tools"]
-    # Mean differences 0, 1, 1/2, 1/2, -1: their sum is 1, the sum of their squares 2.5.
-    assert result.strict == PairedTable(n=5, both_right=1.75, losses=1.75, gains=0.75, both_wrong=0.75)
+    # Mean differences 0, 1, 1/2, 1/2, -1: their sum is 1, the squares of the losses 1.5 and of the gain 1.
+    assert result.strict == PairedTable(n=5, both_right=1.5, losses=2.0, gains=1.0, both_wrong=0.5)
     assert result.runs == 2
     assert [(loss.item_id, loss.must_pass) for loss in result.new_losses] == [("b", False), ("d", True)]
     assert result.gained == ["e"]
