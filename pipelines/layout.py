@@ -77,6 +77,9 @@ class Layout:
     def engine(self, run: str) -> Path:
         return self.root / "engine" / f"{run}.json"
 
+    def serving(self, variant: str) -> Path:
+        return self.root / "serving" / f"{variant}.json"
+
     def verdicts(self, run: str, suite: str) -> Path:
         return self.root / "verdicts" / run / f"{suite}.jsonl"
 

@@ -13,7 +13,8 @@ import yaml
 from pydantic import model_validator
 
 from evalsets.records import InputError, Record, write_atomic
-from pipelines.params import AGAIN, PARAMS, Params, read_settings, validated
+from pipelines.params import AGAIN, PARAMS, read_settings, validated
+from pipelines.serving.load.settings import LoadParams
 from pipelines.stage import run_stage
 from registry.gate.policy import Policy
 
@@ -26,8 +27,8 @@ class Registry(Record):
     tracking_uri: str
 
 
-class Profile(Params):
-    """Everything that sets a run: the sections of `Params`, the policy and the registry."""
+class Profile(LoadParams):
+    """Everything that sets a run: the sections of `LoadParams`, the policy and the registry."""
 
     policy: Policy
     registry: Registry
@@ -38,6 +39,7 @@ class Profile(Params):
         wanted = {"policy.baseline": [self.policy.baseline]}
         wanted |= {f"policy.scenes.{name}.candidates": scene.candidates for name, scene in self.policy.scenes.items()}
         wanted |= {f"runs.{name}.variant": [run.variant] for name, run in self.runs.items()}
+        wanted |= {"load.variants": self.load.variants} if self.load else {}
         for key, names in wanted.items():
             for name in names:
                 if name not in self.variants:
@@ -59,6 +61,7 @@ def load_profile(path: Path) -> Profile:
     """Read and validate a profile or params.yaml. Raises `InputError` naming file, key and allowed values."""
     settings = read_settings(path)
     _derive_runs(settings)
+    _derive_traffic(settings)
     return validated(settings, Profile, path)
 
 
@@ -89,6 +92,17 @@ def _derive_runs(settings: dict[str, Any]) -> None:
         settings.setdefault("runs", runs | {AGAIN: {"variant": baseline, "order_seed": 2}})
         if isinstance(settings["runs"], dict):
             settings.setdefault("compared", [name for name in settings["runs"] if name != baseline])
+
+
+def _derive_traffic(settings: dict[str, Any]) -> None:
+    # A load test's traffic has the policy's shares, said once.
+    load, policy = settings.get("load"), settings.get("policy")
+    scenes = policy.get("scenes") if isinstance(policy, dict) else None
+    if isinstance(load, dict) and isinstance(scenes, dict):
+        traffic = load.setdefault("traffic", {})
+        if isinstance(traffic, dict):
+            shares = {name: scene.get("traffic_share") for name, scene in scenes.items() if isinstance(scene, dict)}
+            traffic.setdefault("scenes", {name: share for name, share in shares.items() if share})
 
 
 def main() -> None:

@@ -53,7 +53,8 @@ def closure(module: str) -> set[Path]:
 
 
 # Started as processes of their own, so no import shows them.
-STARTED = {"generate": ["pipelines.engine.reaper", "quantize.dequantize"]}
+ENGINE = ["pipelines.engine.reaper", "quantize.dequantize"]
+STARTED = {"generate": ENGINE, "load": [*ENGINE, "pipelines.serving.load.bench_process"]}
 
 
 @pytest.mark.parametrize("stage", sorted(STAGES))

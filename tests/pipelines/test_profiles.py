@@ -13,6 +13,7 @@ import yaml
 from evalsets.records import InputError
 from pipelines.params import load_params
 from pipelines.profiles import Profile, load_profile, render, use
+from pipelines.serving.load.settings import load_params as load_test_params
 
 ROOT = Path(__file__).parents[2]
 PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
@@ -46,10 +47,19 @@ def drop(*path: str) -> Callable[[Settings], None]:
 
 QA_GATE = ("policy", "scenes", "qa", "gates")
 PART = ("model", "parts", 0)
+LOAD: Settings = yaml.safe_load((ROOT / "profiles" / "local-full.yaml").read_text())["load"]
 NAN, INFINITE = float("nan"), float("inf")
 # What is wrong, and what the message must hold: the key, and where there is a closed set, its values.
 WRONG: dict[str, tuple[Callable[[Settings], None], list[str]]] = {
     "unknown key at the top": (put(1, "modle"), ["unknown key modle", "allowed: profile, model, calibration"]),
+    "load of an unknown variant": (
+        put({**LOAD, "variants": ["int3"]}, "load"),
+        ["load.variants", "unknown variant 'int3'", "bf16"],
+    ),
+    "load without a budget": (
+        put({key: value for key, value in LOAD.items() if key != "budget"}, "load"),
+        ["load.budget", "required"],
+    ),
     "unknown engine key": (put(1, "engine", "max_num_seq"), ["engine", "unknown key max_num_seq", "max_num_seqs"]),
     "unknown gate key": (
         put(1, *QA_GATE, 0, "margin"),
@@ -158,7 +168,8 @@ def test_every_profile_loads_and_is_rendered_without_loss(path: Path, tmp_path: 
     rendered = tmp_path / "params.yaml"
     rendered.write_text(render(profile, Path("profiles") / path.name), "utf-8")
     assert load_profile(rendered) == profile
-    assert load_params(rendered).model_dump() == profile.model_dump(exclude={"policy", "registry"})
+    assert load_params(rendered).model_dump() == profile.model_dump(exclude={"load", "policy", "registry"})
+    assert load_test_params(rendered).load == profile.load
     assert render(load_profile(rendered), Path("profiles") / path.name) == rendered.read_text("utf-8")
     assert list(yaml.safe_load(rendered.read_text())) == list(Profile.model_fields)
 

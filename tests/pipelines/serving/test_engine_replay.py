@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from pipelines.serving.simulate import predict_hits
 
 ROOT = Path(__file__).resolve().parents[3]
 REQUESTS, ANSWER_TOKENS = 60, 20
+CHECKPOINT = os.environ.get("REPLAY_CHECKPOINT")
 pytestmark = pytest.mark.heavy
 
 
@@ -41,6 +43,9 @@ class Replayed:
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model, since hits do not depend on weights; REPLAY_CHECKPOINT names another one to do it with."""
+    if CHECKPOINT:
+        return ROOT / CHECKPOINT
     folder = tmp_path_factory.mktemp("model") / "tiny"
     maker = [ROOT / ".venvs/llmcompressor/bin/python", ROOT / "tests/end_to_end/tiny_model.py", folder]
     subprocess.run([str(word) for word in maker], check=True, capture_output=True)
