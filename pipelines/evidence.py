@@ -42,6 +42,7 @@ def collect(profile: Profile) -> Path:
     ]
     files += [layout.manifest(variant) for variant in profile.variants]
     files += [layout.comparison(run) for run in profile.compared]
+    files += [path for path in map(layout.serving, profile.variants) if path.is_file()]
     for run in profile.runs:
         files += [layout.engine(run), layout.metrics(run)]
         files += [layout.verdicts(run, suite) for suite in profile.suites]

@@ -6,20 +6,13 @@ Where the profile has no load test, or not for this variant, the file says so.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from evalsets.load import load_toolsets
 from evalsets.records import InputError, write_record
-from pipelines.engine.served import served_folder
-from pipelines.engine.settings import served_name
 from pipelines.layout import Layout
-from pipelines.serving.load.measure import Subject
 from pipelines.serving.load.profile import measured_profile
 from pipelines.serving.load.settings import LoadParams, load_params
-from pipelines.serving.load.trace import log_rows, make_trace
-from pipelines.serving.prompt_tokens import PromptTokens
+from pipelines.serving.load.subject import subject_of
 from pipelines.stage import run_stage
-from quantize.manifest import load_manifest
 from registry.load_profile import Serving
 
 
@@ -33,16 +26,8 @@ def load(params: LoadParams, variant: str) -> None:
         write_record(layout.serving(variant), Serving(variant=variant, load=None, why=f"the profile has {named}"))
         print(f"{variant}: not measured under load: the profile has {named}")
         return
-    manifest = load_manifest(layout.manifest(variant))
-    served = served_folder(layout.checkpoint(variant), manifest, params.engine.device)
-    toolsets = Path(params.toolsets)
-    tokens = PromptTokens(served.folder, load_toolsets(toolsets))
-    count = params.load.requests * params.load.repeats
-    rows = log_rows(params.load, params.suites, toolsets, tokens)
-    trace = make_trace(rows, tokens, count, params.engine.max_model_len)
-    name = served_name(params.model.name, manifest.weights_digest)
-    subject = Subject(params.engine, served, name, trace, params.load.requests)
-    made = measured_profile(params, params.load, subject, manifest)
+    subject, manifest = subject_of(params, params.load, variant)
+    made = measured_profile(params, params.load.of(variant), subject, manifest)
     write_record(layout.serving(variant), Serving(variant=variant, load=made))
     print(f"{variant}: measured under load: {layout.serving(variant)}")
 

@@ -21,8 +21,8 @@ FORBIDDEN_NAMES = {"common", "utils", "core", "helpers", "misc"}
 HEAVY = {
     "llmcompressor": "quantize/backends/llm_compressor.py",
     "mlflow": "registry/store/",
-    "vllm": None,
-    "awq": None,
+    "vllm": "pipelines/serving/load/bench_process.py",
+    "awq": "quantize/backends/autoawq.py",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pipelines.reporting.cost_tables import cost_tables
 from pipelines.reporting.fleet import Difference, Fleet, fleet
 from pipelines.reporting.material import Material
 from pipelines.reporting.text import inline, joined, table
@@ -14,16 +15,17 @@ METHOD = (
     "and bounds in percentage points, each bound one-sided 95 %: the scenes' paired Tango intervals, combined by the "
     "method of variance estimates recovery (Zou and Donner 2008)."
 )
+REMARK_LIMIT = 600
 SELECTION = "The variants were chosen by these same answers; the interval does not correct for that choice."
 NOTHING = "No fleet figure: the policy declares no traffic, or the suite of a scene was not judged at all."
-NO_LOAD = "No load profile was measured (there is no serving.json), so nothing is said of throughput or unit cost."
+NO_LOAD = "No load profile was measured (serving/ holds none), so nothing is said of throughput or unit cost."
 
 
 def fleet_section(material: Material) -> str:
-    """Traffic-weighted accuracy with its interval, and weight memory, as Markdown."""
+    """Traffic-weighted accuracy with its interval, weight memory, throughput and unit cost, as Markdown."""
     found = fleet(material.profile.policy, material.bundle)
     if found is None:
-        return joined("## Fleet", NOTHING, NO_LOAD)
+        return joined("## Fleet", NOTHING, _cost(material))
     accuracy = [[inline(scene), share, inline(chosen), *rest] for scene, share, chosen, *rest in accuracy_rows(found)]
     memory = [[inline(variant), *rest] for variant, *rest in memory_rows(found)]
     return joined(
@@ -33,6 +35,7 @@ def fleet_section(material: Material) -> str:
         "\n".join(f"- {inline(remark)}" for remark in accuracy_remarks(found)),
         table(MEMORY_HEAD, memory),
         "\n".join(f"- {inline(remark)}" for remark in memory_remarks(found, material)),
+        _cost(material),
     )
 
 
@@ -91,12 +94,20 @@ def memory_remarks(found: Fleet, material: Material) -> list[str]:
     ]
     chosen = [variant.name for variant in found.variants if variant.share]
     notes = {name: material.decision.executions[name].note for name in chosen}
-    remarks += [
+    return remarks + [
         f"{name} was served as {note} here, where its weights take more memory than their files."
         for name, note in notes.items()
         if "dequantized" in note
     ]
-    return [*remarks, NO_LOAD]
+
+
+def _cost(material: Material) -> str:
+    parts = []
+    for found in cost_tables(material):
+        rows = [[inline(name), *numbers] for name, *numbers in found.rows]
+        remarks = "\n".join(f"- {inline(remark, REMARK_LIMIT)}" for remark in found.remarks)
+        parts += [f"{inline(found.caption)}:", table([inline(head) for head in found.head], rows), remarks]
+    return joined(*parts) if parts else NO_LOAD
 
 
 def _percent(share: float) -> str:

@@ -8,6 +8,7 @@ from pipelines.reporting.answers import noise, transitions
 from pipelines.reporting.fitting import fitting
 from pipelines.reporting.fleet_section import fleet_section
 from pipelines.reporting.format_tables import fragility, length
+from pipelines.reporting.load_section import load_section
 from pipelines.reporting.loss_cards import MAX_CARDS, Pile, piles
 from pipelines.reporting.material import Material
 from pipelines.reporting.provenance import executions, provenance
@@ -31,7 +32,7 @@ def page(material: Material) -> str:
     """
     decision = material.decision
     decided = joined(title(material), scenes(decision), gates(decision), fleet_section(material))
-    before = joined(decided, transitions(material))
+    before = joined(decided, load_section(material.bundle.serving), transitions(material))
     measured = joined(slices(material), fragility(material), noise(material), length(material))
     after = joined(measured, executions(material), provenance(material))
     found = piles(material)

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalsets.records import InputError
+from pipelines.params import PARAMS
 from pipelines.serving import capacity_command, commands
+from pipelines.serving.load.sweep_command import sweep
 from pipelines.serving.routing import POLICIES
 from quantize.recipe import RecipeError
 
@@ -58,6 +60,7 @@ def parser() -> ArgumentParser:
     simulate.add_argument("--event-policy", choices=POLICIES, default="tenant-scene", help="default: %(default)s")
     simulate.add_argument("--plot", type=Path, help="SVG file to write")
     capacity_command.add_to(commands_)
+    _add_sweep(commands_.add_parser("sweep", help="the profile's tuning as vLLM's own sweep, written or read"))
     return made
 
 
@@ -69,6 +72,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InputError, RecipeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return BROKEN
+
+
+def _add_sweep(command: ArgumentParser) -> None:
+    command.set_defaults(work=sweep)
+    command.add_argument("folder", type=Path, help="where the sweep's files lie; it must not hold results to write")
+    command.add_argument("--variant", required=True, help="a variant of the profile")
+    command.add_argument("--read", action="store_true", help="read the results that the sweep left in the folder")
+    command.add_argument("--kv-tokens", type=_positive, help="tokens that the KV cache holds (the engine's log)")
+    command.add_argument("--params", type=Path, default=PARAMS, help="rendered profile (default: %(default)s)")
 
 
 def _add_log(command: ArgumentParser) -> None:

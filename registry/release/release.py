@@ -10,6 +10,7 @@ from pydantic import Field
 from evalsets.items import Suite
 from evalsets.records import Record
 from registry.evidence import ExecutionClass, Sha256, SuiteDigest
+from registry.release.load_summary import LoadSummary
 from registry.release.yaml_text import read_yaml
 
 # A scene's name becomes a folder and a model name; the length keeps the folder's name under 255 bytes.
@@ -76,7 +77,7 @@ class ReleaseEvidence(Record):
 class Release(Record):
     """A scene and what may serve it. `fallback` is the baseline, None where that is what serves.
 
-    `canary` and `guardrails` are the rollout's plan, `serving` a measured load profile; None where there is none.
+    `canary` and `guardrails` are the rollout's plan, `serving` what was measured under load; None where there is none.
     """
 
     scene: SceneName
@@ -88,7 +89,7 @@ class Release(Record):
     evidence: ReleaseEvidence
     canary: dict[str, Any] | None = None
     guardrails: dict[str, Any] | None = None
-    serving: dict[str, Any] | None = None
+    serving: LoadSummary | None = None
 
     @property
     def all_served(self) -> list[Served]:

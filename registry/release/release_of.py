@@ -11,7 +11,9 @@ from pydantic import ValidationError
 from evalsets.records import InputError, digest, explain
 from registry.evidence import EngineRecord
 from registry.gate.decision import Decision
+from registry.gate.execution import across
 from registry.release.flags import MODEL, engine_environment, engine_flags
+from registry.release.load_summary import LoadSummary, load_summary
 from registry.release.release import Prompts, RegisteredModel, Release, ReleaseEvidence, Served, ToolMode
 from registry.store.bundle import Bundle
 from registry.store.promotion import Promotion
@@ -21,11 +23,11 @@ DIGITS = 12  # of the weights digest in a served name
 
 @dataclass(frozen=True)
 class Additions:
-    """What the evidence does not hold and a caller may add to a release: rollout plan, guardrails, load profile."""
+    """What a caller may add to a release: rollout plan, guardrails, and another summary of load than the evidence's."""
 
     canary: dict[str, Any] | None = None
     guardrails: dict[str, Any] | None = None
-    serving: dict[str, Any] | None = None
+    serving: LoadSummary | None = None
 
 
 def release_of(scene: str, promotion: Promotion, bundle: Bundle, additions: Additions | None = None) -> Release:
@@ -82,7 +84,7 @@ def _release(scene: str, promotion: Promotion, bundle: Bundle, additions: Additi
     decision, promoted = bundle.decision, promotion.scenes[scene]
     served = _served(promoted.variant, promotion.model, bundle)
     is_baseline = promoted.variant == decision.baseline
-    engine = bundle.engines[promoted.variant]
+    engine, load = bundle.engines[promoted.variant], bundle.loads.get(promoted.variant)
     shared = engine.shared
     return Release(
         scene=scene,
@@ -110,7 +112,7 @@ def _release(scene: str, promotion: Promotion, bundle: Bundle, additions: Additi
         ),
         canary=additions.canary,
         guardrails=additions.guardrails,
-        serving=additions.serving,
+        serving=additions.serving or (load_summary(scene, load, shared) if load else None),
     )
 
 
@@ -138,8 +140,12 @@ def _check_measured(engine: EngineRecord, variant: str, model: str, bundle: Bund
         raise InputError(f"{where}: it served {engine.weights_digest}, the decision tested {weights}; measure again")
     if bundle.manifests[variant].weights_digest != weights:
         raise InputError(f"checkpoints/{variant}/manifest.json: other weights than the decision's; quantize again")
-    if engine.execution != decision.executions.get(variant):
-        raise InputError(f"{where}: it ran in another execution class than the decision's; measure and decide again")
+    decided = decision.executions.get(variant)
+    if engine.execution != decided:
+        words = across(variant, engine.execution, decided) if decided else f"{variant}: the decision has none"
+        raise InputError(
+            f"{where}: it ran in another execution class than the decision's: {words}; measure and decide again"
+        )
     name = f"{model}@{weights[:DIGITS]}"
     if engine.served_name != name:
         raise InputError(f"{where}: it answered to {engine.served_name}, the release's name is {name}; measure again")

@@ -10,6 +10,7 @@ from judges.verdicts import Verdict
 from quantize.manifest import Manifest
 from registry.evidence import Comparison, EngineRecord
 from registry.gate.decision import Decision
+from registry.load_profile import LoadProfile, Serving
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Bundle:
 
     `comparisons`, `engines`, `metrics` and `answers` are per run (a variant's name, or `baseline-again`), `manifests`
     per variant. Answers are in the order of their files, suites by name. `artifacts` maps the path a file gets in the
-    evaluation run to the file. `judge_version` is that of the verdicts.
+    evaluation run to the file. `judge_version` is that of the verdicts. `serving` has the load profiles of
+    the variants that have a file.
     """
 
     decision: Decision
@@ -37,3 +39,9 @@ class Bundle:
     judge_version: str
     artifacts: dict[str, Path]
     answers: dict[str, list[Answer]] = field(default_factory=dict)
+    serving: dict[str, Serving] = field(default_factory=dict)
+
+    @property
+    def loads(self) -> dict[str, LoadProfile]:
+        """The load profiles that were measured, per variant, in the decision's order."""
+        return {variant: found.load for variant, found in self.serving.items() if found.load is not None}

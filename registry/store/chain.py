@@ -6,6 +6,7 @@ from evalsets.records import InputError
 from quantize.manifest import Manifest, weights_digest
 from registry.evidence import Comparison, EngineRecord
 from registry.gate.decision import Decision
+from registry.gate.execution import across
 
 RECORDS = ("comparisons/", "engine/", "checkpoints/")
 
@@ -79,8 +80,10 @@ def _check_engine(run: str, engine: EngineRecord, decision: Decision, files: dic
         _check_file(f"responses/{run}/{suite}.jsonl", sha256, _engine(run), files)
     if engine.weights_digest != decision.weights.get(engine.variant):
         raise _broken(_engine(run), f"it served other weights ({engine.weights_digest}) than the decision's")
-    if engine.run == engine.variant and engine.execution != decision.executions.get(engine.variant):
-        raise _broken(_engine(run), "it ran in another execution class than the decision's")
+    decided = decision.executions.get(engine.variant)
+    if engine.run == engine.variant and engine.execution != decided:
+        words = across(engine.variant, engine.execution, decided) if decided else "the decision has none"
+        raise _broken(_engine(run), f"it ran in another execution class than the decision's: {words}")
 
 
 def _check_manifest(variant: str, weights: str, manifest: Manifest) -> None:

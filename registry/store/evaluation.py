@@ -12,11 +12,14 @@ from registry.store.content import EVALUATION_TABLE, Content, key
 from registry.store.describe import decision_note
 from registry.store.markup import plain
 from registry.store.measurement import measurement
+from registry.store.serving import serving_sha256
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """One run in the experiment `evaluations`, found again by its decision's digest, and one per measured run.
+
+    Load measured again makes another one: `serving_sha256` (empty without a load profile) tells them apart.
 
     Metrics of `content`: accuracies are shares (0 to 1), completion tokens a mean per answer, bounds and margins
     percentage points, the rest are counts. `measurements` maps a measured run to its content.
@@ -25,6 +28,7 @@ class Evaluation:
     decision_sha256: str
     content: Content
     measurements: dict[str, Content]
+    serving_sha256: str = ""
 
 
 def evaluation(bundle: Bundle) -> Evaluation:
@@ -39,7 +43,8 @@ def evaluation(bundle: Bundle) -> Evaluation:
         tables={EVALUATION_TABLE: tables.labels(bundle)},
         artifacts=bundle.artifacts,
     )
-    return Evaluation(digest(decision), content, {run: measurement(run, bundle) for run in bundle.metrics})
+    measurements = {run: measurement(run, bundle) for run in bundle.metrics}
+    return Evaluation(digest(decision), content, measurements, serving_sha256(bundle.serving))
 
 
 def _params(bundle: Bundle) -> dict[str, str]:

@@ -15,15 +15,17 @@ from registry.evidence import Comparison, EngineRecord
 from registry.gate.decision import Decision
 from registry.store.bundle import Answer, Bundle
 from registry.store.chain import check_chain
+from registry.store.serving import read_serving, serving_path
 
 DECISION = "decision.json"
 REPORTS = ("report.md", "report.html")
 
 
 def load_bundle(root: Path) -> Bundle:
-    """The decision under `root` (`runs/<profile>/`) with every record that it was made from.
+    """The decision under `root` (`runs/<profile>/`) with every record that it was made from, and the load profiles.
 
-    Raises `InputError` naming the file that is missing, that cannot be read, or that does not match (`check_chain`).
+    Raises `InputError` naming the file that is missing, that cannot be read, or that does not match (`check_chain`,
+    `check_serving`).
     """
     decision = read_record(root / DECISION, Decision)
     comparisons = {run: read_record(root / path, Comparison) for run, path in _records("comparisons", decision.inputs)}
@@ -37,9 +39,10 @@ def load_bundle(root: Path) -> Bundle:
     responses = {f"responses/{run}/{suite}.jsonl" for run, engine in engines.items() for suite in engine.responses}
     files = {path: file_sha256(root / path) for path in named | responses if (root / path).is_file()}
     check_chain(decision, comparisons, engines, manifests, files)
+    serving = read_serving(root, decision)
     measured = {run: f"metrics/{run}.json" for run in engines}
     records = [path for path in sorted(named) if path.endswith(".json")]
-    reports = [name for name in REPORTS if (root / name).is_file()]
+    beside = [*map(serving_path, serving), *(name for name in REPORTS if (root / name).is_file())]
     answers = _answers(root, [path for path in sorted(named) if path.startswith("verdicts/")])
     return Bundle(
         decision=decision,
@@ -48,8 +51,9 @@ def load_bundle(root: Path) -> Bundle:
         manifests=manifests,
         metrics={run: read_record(root / path, Metrics) for run, path in measured.items()},
         judge_version=_judge_version(root, answers),
-        artifacts={path: root / path for path in [DECISION, *records, *measured.values(), *reports]},
+        artifacts={path: root / path for path in [DECISION, *records, *measured.values(), *beside]},
         answers=answers,
+        serving=serving,
     )
 
 

@@ -10,6 +10,7 @@ from registry.store import tables
 from registry.store.bundle import Bundle
 from registry.store.content import EVALUATION_TABLE, Content, key
 from registry.store.describe import verdict_word
+from registry.store.load_numbers import load_metrics, load_params
 from registry.store.markup import markdown, plain
 
 
@@ -17,9 +18,12 @@ def measurement(run: str, bundle: Bundle) -> Content:
     """The content for `run` (a variant's name, or the baseline's second run).
 
     Metrics begin with the suite: `qa/accuracy_strict` (a share), `qa/losses`, `qa/errors/value_wrong` (counts). An
-    error class that any run of the decision shows is there in each, with 0 where it did not occur.
+    error class that any run of the decision shows is there in each, with 0 where it did not occur. A variant with a
+    load profile has `load/...` too (`load_metrics`).
     """
+    load = bundle.loads.get(run)
     metrics = {**_rates(run, bundle), **_paired(run, bundle), **_classes(run, bundle)}
+    metrics |= load_metrics(load) if load else {}
     compared = run in bundle.comparisons
     return Content(
         name=f"{run} {digest(bundle.decision)[:12]}",
@@ -33,7 +37,7 @@ def measurement(run: str, bundle: Bundle) -> Content:
 
 def _params(run: str, bundle: Bundle) -> dict[str, str]:
     decision, engine = bundle.decision, bundle.engines[run]
-    manifest, execution = bundle.manifests[engine.variant], engine.execution
+    manifest, execution, load = bundle.manifests[engine.variant], engine.execution, bundle.loads.get(run)
     verdicts = {
         f"verdict/{scene.scene}": verdict_word(run, scene, decision.baseline)
         for scene in decision.scenes
@@ -49,6 +53,7 @@ def _params(run: str, bundle: Bundle) -> dict[str, str]:
         "engine": f"{execution.engine} {execution.engine_version}",
         "numerics": execution.note or f"w{execution.weight_bits}a{execution.activation_bits}",
         "weights_digest": engine.weights_digest,
+        **(load_params(load) if load else {}),
     }
 
 

@@ -10,6 +10,7 @@ from evalsets.records import InputError, Record, digest
 from quantize.manifest import Manifest
 from registry.evidence import Sha256
 from registry.gate.decision import CandidateVerdict, Decision, SceneDecision
+from registry.gate.execution import across, shared_differences
 
 PREVIOUS = "-previous"
 CANDIDATE = "-candidate"
@@ -59,7 +60,8 @@ def plan(
 
     An alias that holds its target already is not moved, nor what serves a scene where this very decision was rolled
     back (`taken_back`: scene -> digests of the decisions undone since its last promotion). Raises `InputError` where
-    the decision contradicts itself or a manifest, and where a scene's name cannot be an alias.
+    the decision contradicts itself or a manifest, where it rests on declared evidence that its policy does not allow,
+    where its variants were measured across execution classes, and where a scene's name cannot be an alias.
     """
     _check(decision, manifests)
     decided = decision.exit_code != 2
@@ -144,8 +146,40 @@ def _check(decision: Decision, manifests: dict[str, Manifest]) -> None:
                 "no name twice; rename the scene in the policy"
             )
     if decision.exit_code != 2:
+        _check_declared(decision)
+        _check_classes(decision, manifests)
         for scene in decision.scenes:
             _check_scene(scene, decision)
+
+
+def _check_declared(decision: Decision) -> None:
+    if decision.declared:
+        raise InputError(
+            f"decision: {', '.join(decision.declared)}: asked of an endpoint whose numerics are declared, not measured "
+            "(engine mode remote), so nothing is promoted; measure in mode launch or command, or set "
+            "policy.allow_declared and run gate again"
+        )
+
+
+def _check_classes(decision: Decision, manifests: dict[str, Manifest]) -> None:
+    """Every variant was evaluated in a class of its own weights, and all on one device and engine."""
+    baseline = decision.executions.get(decision.baseline)
+    for variant in decision.weights:
+        execution = decision.executions.get(variant)
+        if execution is None or baseline is None:
+            named = variant if execution is None else decision.baseline
+            raise InputError(f"decision: executions.{named}: missing, so its verdict holds for nothing; run gate again")
+        if names := shared_differences(baseline, execution):
+            raise InputError(
+                f"decision: measured across execution classes ({', '.join(names)}): "
+                f"{across(variant, execution, baseline, decision.baseline)}; measure all on one engine and decide again"
+            )
+        made = manifests[variant].weight_bits
+        if execution.weight_bits != made:
+            raise InputError(
+                f"decision: executions.{variant} computed with {execution.weight_bits}-bit weights, its manifest says "
+                f"{made}; another checkpoint was served: generate again"
+            )
 
 
 def _check_scene(scene: SceneDecision, decision: Decision) -> None:

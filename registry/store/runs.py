@@ -57,9 +57,12 @@ class Runs:
     def record_evaluation(self, evaluation: Evaluation) -> str:
         """The id of a decision's evaluation run; each of its measurements is a run of its own.
 
+        With load profiles it is the run of these: nothing is added to a finished one.
+
         Creates and fills them, fills what a crash left unfinished, or finds all complete and writes nothing.
         """
         key = {"decision_sha256": evaluation.decision_sha256}
+        key |= {"serving_sha256": evaluation.serving_sha256} if evaluation.serving_sha256 else {}
         run = found_or_made(self._client, self._experiment(EVALUATIONS), key, evaluation.content)
         if not is_filled(run):
             experiment = self._experiment(MEASUREMENTS)

@@ -54,7 +54,7 @@ def test_the_sections_come_in_order() -> None:
         "NAME=plain serve --model plain",
         "Settings that differ between the runs: weight_bits.",
         "The model is a stand-in for the one that is to be served.",
-        "No load profile was measured (there is no serving.json)",
+        "No load profile was measured (serving/ holds none)",
     ],
 )
 def test_what_stands_on_the_page(told: str) -> None:

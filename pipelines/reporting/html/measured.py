@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipelines.reporting.answers import kind, noise_cells, ranked
+from pipelines.reporting.cost_tables import cost_tables
 from pipelines.reporting.fleet import Fleet
 from pipelines.reporting.fleet_section import ACCURACY_HEAD, MEMORY_HEAD, accuracy_rows, memory_rows
 from pipelines.reporting.format_tables import by_run, disagreement, failures, lengths
@@ -52,6 +53,14 @@ def fleet_tables(found: Fleet) -> list[Table]:
     return [
         Table("Traffic-weighted strict accuracy", accuracy, accuracy_rows(found)),
         Table("Weight memory per variant", [*texts(variant), *numbers(*sizes)], memory_rows(found)),
+    ]
+
+
+def cost_tables_shown(material: Material) -> list[tuple[Table, Sequence[str]]]:
+    """Throughput and unit cost with their remarks; empty where no load was measured."""
+    return [
+        (Table(found.caption, [*texts(found.head[0]), *numbers(*found.head[1:])], found.rows), found.remarks)
+        for found in cost_tables(material)
     ]
 
 

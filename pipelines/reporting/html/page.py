@@ -12,9 +12,11 @@ from pipelines.reporting.fleet import fleet
 from pipelines.reporting.fleet_section import METHOD, NO_LOAD, NOTHING, accuracy_remarks, memory_remarks
 from pipelines.reporting.html import measured, origins, plots
 from pipelines.reporting.html.cards import Card, Pile, beginning, piles
+from pipelines.reporting.html.load import load_views, not_measured
 from pipelines.reporting.html.render import asset, content_policy, render, script_json
 from pipelines.reporting.html.scenes import scene_views
 from pipelines.reporting.html.tables import Table
+from pipelines.reporting.load_tables import METHOD as LOAD_METHOD
 from pipelines.reporting.material import Material
 from pipelines.reporting.provenance import COMMAND_LIMIT, command
 from pipelines.reporting.slices import LEAST, MOST
@@ -28,6 +30,7 @@ SECTIONS = (
     ("verdicts", "Verdicts"),
     ("gates", "Gates"),
     ("fleet", "Fleet"),
+    ("load", "Load"),
     ("plots", "Plots"),
     ("cards", "Loss cards"),
     ("noise", "Noise floor"),
@@ -59,7 +62,7 @@ def _fixed(material: Material) -> dict[str, Any]:
         "style": Markup(style),
         "script": Markup(script),
         "content_policy": content_policy(style, script),
-        "sections": SECTIONS,
+        "sections": [(anchor, name) for anchor, name in SECTIONS if anchor != "load" or material.bundle.serving],
         "decision": material.decision,
         "meaning": meaning(material.decision),
         "facts": origins.facts(material),
@@ -70,6 +73,10 @@ def _fixed(material: Material) -> dict[str, Any]:
         "gates": measured.gate_table(material.decision),
         "gate_reasons": measured.gate_reasons(material.decision),
         **_fleet(material),
+        "with_load": bool(material.bundle.serving),
+        "load_method": LOAD_METHOD,
+        "load_views": load_views(material),
+        "not_measured": not_measured(material),
         "runs": list(material.engines),
         "interval_plots": plots.interval_plots(material),
         "transition_plots": plots.transition_plots(material),
@@ -97,7 +104,12 @@ def _fleet(material: Material) -> dict[str, Any]:
     if found is not None:
         remarks = [accuracy_remarks(found), memory_remarks(found, material)]
         told = list(zip(measured.fleet_tables(found), remarks, strict=True))
-    return {"fleet": told, "fleet_method": METHOD, "fleet_nothing": NOTHING, "no_load": NO_LOAD}
+    costs = measured.cost_tables_shown(material)
+    return {
+        "fleet_method": METHOD if found is not None else NOTHING,
+        "fleet": [*told, *costs],
+        "no_load": "" if costs else NO_LOAD,
+    }
 
 
 def _lost_again(material: Material) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from pipelines.reporting.html.svg import element, figure, label, line, scale
+from pipelines.reporting.html.svg import element, figure, label, line, marker, scale
 from registry.gate.policy import NonInferiority
 from registry.gate.power import TARGET_POWER, power
 
@@ -44,8 +44,8 @@ def power_figure(name: str, gate: NonInferiority, n: int, measured: Mapping[str,
         x, y = across(psi), HEIGHT + 8 + LEGEND * row
         body += [
             line((x, HEIGHT - BOTTOM), (x, up(reached)), f"stem run-{number % 8}"),
-            _marker(number, x, up(reached)),
-            _marker(number, LEFT, y + 7),
+            marker(number, x, up(reached)),
+            marker(number, LEFT, y + 7),
             label(LEFT + 12, y + 11, words, "small"),
         ]
     title = f"Power of {gate.suite} {gate.verdict}, margin {gate.margin_pp:g} pp on {n} items"
@@ -66,14 +66,3 @@ def _axes(across: Callable[[float], float], up: Callable[[float], float]) -> lis
     middle = (LEFT + WIDTH - RIGHT) / 2
     body.append(label(middle, floor + 30, "disagreement psi, %", "small muted", "middle"))
     return body
-
-
-def _marker(number: int, x: float, y: float) -> ET.Element:
-    """A mark of the run's own shape and colour: colour alone would not tell runs apart."""
-    shapes = (
-        f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
-        f"M{x - 4:.1f} {y - 4:.1f}h8v8h-8z",
-        f"M{x:.1f} {y - 5:.1f}l5 9h-10z",
-        f"M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5 -5z",
-    )
-    return element("path", d=shapes[number % len(shapes)], class_=f"run run-{number % 8}")

@@ -50,6 +50,17 @@ def line(start: tuple[float, float], end: tuple[float, float], kind: str) -> ET.
     return element("line", x1=start[0], y1=start[1], x2=end[0], y2=end[1], class_=kind)
 
 
+def marker(number: int, x: float, y: float) -> ET.Element:
+    """A mark of the run's own shape and colour: colour alone would not tell runs apart."""
+    shapes = (
+        f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+        f"M{x - 4:.1f} {y - 4:.1f}h8v8h-8z",
+        f"M{x:.1f} {y - 5:.1f}l5 9h-10z",
+        f"M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5 -5z",
+    )
+    return element("path", d=shapes[number % len(shapes)], class_=f"run run-{number % 8}")
+
+
 def figure(name: str, size: tuple[float, float], title: str, description: str, body: Sequence[ET.Element]) -> Markup:
     """A figure of (width, height) that says what it shows: `name` is its id in the page, letters and digits.
 

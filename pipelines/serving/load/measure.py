@@ -7,49 +7,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
-from evalsets.records import InputError, digest, read_record, write_record
+from evalsets.records import InputError, read_record, write_record
 from pipelines.engine import record
 from pipelines.engine.launch import Server, free_port, running
-from pipelines.engine.served import Served
-from pipelines.engine.settings import engine_argv, engine_environment, recorded_argv, recorded_environment
-from pipelines.layout import WORK
-from pipelines.params import Engine
+from pipelines.engine.numerics import measured_class
+from pipelines.engine.settings import engine_argv, engine_environment, recorded_environment
 from pipelines.serving.load.bench import Bench, Target, running_bench
 from pipelines.serving.load.bench_result import samples_of
 from pipelines.serving.load.engine_counters import empty_prefix_cache, watching
 from pipelines.serving.load.plan import Pass, flags_name, with_flags
 from pipelines.serving.load.results import EngineUnderLoad, Offered, Repeat
-from pipelines.serving.load.trace import Trace
+from pipelines.serving.load.subject import Subject
 from registry.load_profile import Flags
 
 # Opens the engine's cache reset. On loopback, for load tests only: a release with it is refused.
 DEV_MODE = {"VLLM_SERVER_DEV_MODE": "1"}
 WARM_UP = 4
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What is measured: the profile's engine, what it serves under which name, the traffic, and requests per pass."""
-
-    engine: Engine
-    served: Served
-    name: str
-    trace: Trace
-    requests: int
-
-    @property
-    def folder(self) -> Path:
-        """Where results are kept: under a key of everything that shapes them."""
-        argv = recorded_argv(engine_argv(self.engine, self.served.folder, self.name, port=0))
-        environment = recorded_environment(engine_environment(self.engine))
-        version = "==".join(record.engine_version(self.engine.command[0]))
-        key = digest([self.served.digest, argv, environment, version, self.trace.sha256, self.requests])
-        return WORK / "load" / key
 
 
 def measure(subject: Subject, flags: Flags, passes: Sequence[Pass]) -> list[Repeat]:
@@ -116,10 +93,10 @@ def _pass(subject: Subject, flags: Flags, one: Pass, server: Server, bench: Benc
 def _engine(subject: Subject, server: Server) -> EngineUnderLoad:
     engine, served = subject.engine, subject.served
     version = record.engine_version(engine.command[0])
-    kernel = record.linear_kernel(record.kernel_lines(server.log), served.quantized)
+    lines = record.kernel_lines(server.log)
     cache = record.cache_config(server.url)
     return EngineUnderLoad(
-        execution=record.execution_class(engine.device, engine.dtype, version, kernel, served.bits, served.note),
+        execution=measured_class(engine, served, version, lines, recorded_environment(engine_environment(engine))),
         hardware=record.hardware(engine.device),
         kv_tokens=int(cache.get("kv_cache_size_tokens", 0)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelines.params import Engine
+from pipelines.engine_modes import LaunchEngine
 from pipelines.serving.load.results import Offered
 from pipelines.serving.load.settings import LoadSettings
 from registry.load_profile import Flags
@@ -54,7 +54,7 @@ def flags_name(flags: Flags) -> str:
     return f"{flags.max_num_batched_tokens}-{flags.max_num_seqs}-{flags.long_prefill_token_threshold}"
 
 
-def default_flags(engine: Engine) -> Flags:
+def default_flags(engine: LaunchEngine) -> Flags:
     """The batching flags that the profile serves with."""
     given = _threshold(engine.flags)
     return Flags(
@@ -64,7 +64,7 @@ def default_flags(engine: Engine) -> Flags:
     )
 
 
-def with_flags(engine: Engine, flags: Flags) -> Engine:
+def with_flags(engine: LaunchEngine, flags: Flags) -> LaunchEngine:
     """The profile's engine with these batching flags, and with the prefix cache on: it is part of the measurement."""
     kept, given = list(engine.flags), _threshold(engine.flags)
     if given is not None:

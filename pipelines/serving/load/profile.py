@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from evalsets.records import InputError, digest
-from pipelines.serving.load.measure import Subject, engine_under_load, measure
+from pipelines.serving.load.cells import cell
+from pipelines.serving.load.measure import engine_under_load, measure
 from pipelines.serving.load.plan import Pass, default_flags, default_passes, flags_name, tuning_passes
 from pipelines.serving.load.results import Repeat
 from pipelines.serving.load.saturation import saturation
 from pipelines.serving.load.settings import LoadParams, LoadSettings
-from pipelines.serving.load.statistics import cell
+from pipelines.serving.load.subject import Subject
 from pipelines.serving.load.tuning import grid, seqs_bound, tune
 from quantize.manifest import Manifest
 from registry.load_profile import Flags, LoadProfile, Tuning
@@ -23,7 +24,7 @@ def measured_profile(params: LoadParams, settings: LoadSettings, subject: Subjec
 
     Raises `InputError` where the engine fails with the profile's own flags; other flags that fail are left out.
     """
-    flags = default_flags(params.engine)
+    flags = default_flags(subject.engine)
     repeats = measure(subject, flags, default_passes(settings))
     engine = engine_under_load(subject, flags)
     bound = seqs_bound(engine.kv_tokens, float(np.percentile([row.own_tokens for row in subject.trace.requests], 95)))

@@ -31,8 +31,12 @@ class TrafficSettings(Record):
 
 
 class TuningSettings(Record):
-    """Every combination of these is tried at these rates. `long_prefill_token_threshold` 0 is no threshold."""
+    """Every combination of these is tried at these rates. `long_prefill_token_threshold` 0 is no threshold.
 
+    `variants` limits it to some of those that are measured; None: all of them.
+    """
+
+    variants: list[str] | None = None
     rates: Annotated[list[Rate], Field(min_length=1)]
     max_num_batched_tokens: Annotated[list[Count], Field(min_length=1)]
     max_num_seqs: Annotated[list[Count], Field(min_length=1)]
@@ -60,6 +64,11 @@ class LoadSettings(Record):
     tuning: TuningSettings | None = None
     price_per_hour: Annotated[float, Field(gt=0)] | None = None
     currency: str = ""
+
+    def of(self, variant: str) -> LoadSettings:
+        """What is measured of one variant: without tuning where that is limited to others."""
+        tuned = self.tuning is not None and (self.tuning.variants is None or variant in self.tuning.variants)
+        return self if tuned else self.model_copy(update={"tuning": None})
 
 
 class LoadParams(Params):

@@ -33,11 +33,12 @@ Parameters = list[dict[str, str | int | float | bool]]
 
 @dataclass(frozen=True)
 class Commands:
-    """The engine environment's interpreter, the engine's whole command, and the load generator's whole command."""
+    """The engine environment's interpreter, and whole commands: the engine, the load generator, emptying the caches."""
 
     python: str
     serve: Sequence[str]
     bench: Sequence[str]
+    reset: Sequence[str]
 
 
 class SweepRun(BaseModel):
@@ -98,6 +99,7 @@ def write_sweep(folder: Path, serve: Parameters, bench: Parameters, commands: Co
     return [
         *(commands.python, "-m", MODULE),
         *("--serve-cmd", shlex.join(commands.serve), "--bench-cmd", shlex.join(commands.bench)),
+        *("--after-bench-cmd", shlex.join(commands.reset)),
         *("--serve-params", str(folder / "serve_params.json"), "--bench-params", str(folder / "bench_params.json")),
         *("--output-dir", str(folder), "--experiment-name", RESULTS, "--num-runs", "1"),
     ]

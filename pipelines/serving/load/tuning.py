@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import product
 
 from evalsets.records import InputError
+from pipelines.serving.load.cells import cell, goodput_difference
 from pipelines.serving.load.plan import flags_name
 from pipelines.serving.load.results import Repeat
 from pipelines.serving.load.settings import TuningSettings
-from pipelines.serving.load.statistics import cell, goodput_difference
 from registry.load_profile import Budget, Cell, Flags, Interval, Tuning, TuningCell
 
 

@@ -17,7 +17,7 @@ import requests
 from evalsets.load import load_qa, load_tools, load_toolsets
 from pipelines.engine.launch import Server, ask, free_port, running
 from pipelines.engine.settings import engine_argv, engine_environment
-from pipelines.params import Engine
+from pipelines.engine_modes import LaunchEngine
 from pipelines.serving.generate_log import LogGenerator, Traffic
 from pipelines.serving.generated_texts import SuiteTexts
 from pipelines.serving.prompt_tokens import PromptTokens
@@ -63,7 +63,7 @@ def logged(tokens: PromptTokens, traffic: Traffic) -> list[LoggedRequest]:
 def server(
     request: pytest.FixtureRequest, checkpoint: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
-    engine = Engine(
+    engine = LaunchEngine(
         mode="launch",
         command=[str(ROOT / ".venvs/vllm/bin/python"), "-m", "vllm.entrypoints.openai.api_server"],
         device="cpu",

@@ -7,7 +7,8 @@ from pathlib import Path
 from registry.release.backends import Route
 from registry.release.files import fleet_files, scene_files
 from registry.release.release_of import Additions, release_of
-from tests.registry.release.release_material import BACKENDS, Material
+from tests.registry.load_records import load_profile, serving
+from tests.registry.release.release_material import BACKENDS, Material, execution, sha
 
 GOLDEN = Path(__file__).parent / "golden"
 SHARES = {"qa": 0.05, "tools": 1.0, "contract": 1.0}
@@ -15,8 +16,8 @@ CANARY = Additions(canary={"steps": [{"share": 0.05}]}, guardrails={"margin_pp":
 
 
 def routes() -> list[Route]:
-    """One scene in its canary, one released to all, one that stays on the baseline."""
-    material = Material()
+    """One scene in its canary, one released to all and measured under load, one that stays on the baseline."""
+    material = Material(serving={"fp8": serving(load_profile("fp8", sha("fp8"), execution("fp8"), profile="a100"))})
     promotion, bundle = material.promotion(), material.bundle()
     added = {"qa": CANARY}
     return [Route(release_of(scene, promotion, bundle, added.get(scene)), share) for scene, share in SHARES.items()]

@@ -9,10 +9,11 @@ from typing import Any
 
 from evalsets.records import digest
 from pipelines.engine.settings import engine_argv, recorded_argv, served_name
-from pipelines.params import Engine
+from pipelines.engine_modes import LaunchEngine
 from quantize.manifest import Manifest
 from registry.evidence import EngineRecord, ExecutionClass, Hardware, SharedSettings, SuiteDigest
 from registry.gate.decision import CandidateVerdict, Decision, Outcome, SceneDecision
+from registry.load_profile import Serving
 from registry.release.backends import Backends
 from registry.store.bundle import Bundle
 from registry.store.promotion import Promotion, ScenePromotion
@@ -41,7 +42,7 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def engine_settings(**changed: Any) -> Engine:
+def engine_settings(**changed: Any) -> LaunchEngine:
     """The engine of the profile that the run was made under."""
     settings: dict[str, Any] = {
         "mode": "launch",
@@ -59,7 +60,7 @@ def engine_settings(**changed: Any) -> Engine:
         "start_timeout_s": 1800,
         "request_timeout_s": 300,
     }
-    return Engine.model_validate(settings | changed)
+    return LaunchEngine.model_validate(settings | changed)
 
 
 def execution(variant: str) -> ExecutionClass:
@@ -76,7 +77,7 @@ def execution(variant: str) -> ExecutionClass:
     )
 
 
-def engine_record(variant: str, engine: Engine | None = None, model: str = MODEL) -> EngineRecord:
+def engine_record(variant: str, engine: LaunchEngine | None = None, model: str = MODEL) -> EngineRecord:
     """How a variant was served, its command line made by the pipeline's own function."""
     chosen, weights = engine or engine_settings(), sha(variant)
     name = served_name(model, weights)
@@ -130,6 +131,7 @@ class Material:
     engines: dict[str, EngineRecord] = field(default_factory=lambda: {name: engine_record(name) for name in BITS})
     exit_code: int = 0
     model: str = MODEL
+    serving: dict[str, Serving] = field(default_factory=dict)
 
     def decision(self) -> Decision:
         """What was decided."""
@@ -162,7 +164,16 @@ class Material:
     def bundle(self) -> Bundle:
         """The decision with its evidence."""
         manifests = {name: _manifest(name) for name in BITS}
-        return Bundle(self.decision(), {}, self.engines, manifests, {}, judge_version="1.4.0", artifacts={})
+        return Bundle(
+            decision=self.decision(),
+            comparisons={},
+            engines=self.engines,
+            manifests=manifests,
+            metrics={},
+            judge_version="1.4.0",
+            artifacts={},
+            serving=self.serving,
+        )
 
 
 def _scene(scene: str, verdicts: list[tuple[str, Outcome]]) -> SceneDecision:

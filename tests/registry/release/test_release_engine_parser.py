@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.engine_modes import launched
 from pipelines.profiles import load_profile
 from registry.release.engine_files import vllm_args, vllm_yaml
 from registry.release.engine_metrics import METRICS
@@ -70,7 +71,7 @@ def parsed(lists: list[list[str]]) -> list[dict[str, Any]]:
 def variants() -> list[Served]:
     """What the golden releases serve, then a variant under each profile's engine."""
     found = [served for route in routes() for served in route.release.all_served]
-    engines = [load_profile(path).engine for path in PROFILES]
+    engines = [launched(load_profile(path).engine, "its parser") for path in PROFILES]
     engines.append(engine_settings(tool_parser=None, dialect="bare", flags=["--compilation-config", '{"mode": 0}']))
     for engine in engines:
         material = Material(engines={name: engine_record(name, engine) for name in BITS})

@@ -12,8 +12,10 @@ from evalsets.records import InputError, digest
 from pipelines.engine.settings import served_name
 from registry.evidence import EngineRecord
 from registry.release.files import release_yaml
+from registry.release.load_summary import load_summary
 from registry.release.release import Release, read_release
 from registry.release.release_of import Additions, release_of
+from tests.registry.load_records import load_profile
 from tests.registry.release.release_material import (
     MODEL,
     SERVES,
@@ -75,8 +77,10 @@ def test_the_baseline_may_serve_a_scene_that_does_not_list_it() -> None:
     assert (release.served.variant, release.evidence.reason) == ("bf16", "bf16 is chosen")
 
 
-def test_the_caller_adds_plan_guardrails_and_load_profile() -> None:
-    added = Additions(canary={"salt": "x"}, guardrails={"margin_pp": 0.5}, serving={"ttft_s": 1.0})
+def test_the_caller_adds_plan_guardrails_and_summary_of_load() -> None:
+    gated = engine_record("fp8").shared
+    other = load_summary("qa", load_profile("fp8", sha("fp8"), execution("fp8")), gated)
+    added = Additions(canary={"salt": "x"}, guardrails={"margin_pp": 0.5}, serving=other)
     release = released(Material(), additions=added)
     assert (release.canary, release.guardrails, release.serving) == (added.canary, added.guardrails, added.serving)
 

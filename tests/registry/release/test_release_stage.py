@@ -13,6 +13,7 @@ import yaml
 from evalsets.records import digest, read_record, write_record
 from pipelines import release as stage
 from pipelines.engine.settings import engine_argv, recorded_argv, served_name
+from pipelines.engine_modes import launched
 from pipelines.layout import Layout
 from pipelines.profiles import load_profile
 from registry.evidence import EngineRecord
@@ -23,7 +24,7 @@ from registry.store.promotion import Promotion, ScenePromotion
 from tests.registry.store.fake_run import AGAIN, BASELINE, FakeRun, Verdicts
 
 PROFILE = Path(__file__).resolve().parents[3] / "profiles" / "local.yaml"
-ENGINE = load_profile(PROFILE).engine
+ENGINE = launched(load_profile(PROFILE).engine, "this run")
 MODEL = "qwen2.5-coder-0.5b-instruct"
 DECIDED: Verdicts = {
     "qa": [("awq-int4", "PASS"), ("fp8", "PASS"), ("bf16", "PASS")],

@@ -163,3 +163,9 @@ def test_weights_other_than_the_manifest_are_refused(run: FakeRun) -> None:
     other = decision.model_copy(update={"weights": decision.weights | {"fp8": OLD}})
     with pytest.raises(InputError, match=r"weights\.fp8 is 0{64}, its manifest says"):
         plan(other, manifests(run), {})
+
+
+def test_declared_evidence_promotes_nothing(run: FakeRun) -> None:
+    decision = decided(run, UNTRIED).model_copy(update={"declared": ["bf16", "fp8"]})
+    with pytest.raises(InputError, match=r"bf16, fp8: asked of an endpoint whose numerics are declared, not measured"):
+        plan(decision, manifests(run), {})

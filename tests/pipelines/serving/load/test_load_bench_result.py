@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalsets.records import InputError
 from pipelines.serving.load.bench_result import samples_of
-from tests.pipelines.serving.load.load_material import result_of, trace_rows
+from tests.pipelines.serving.load.repeat_material import result_of, trace_rows
 
 ROWS = trace_rows([100, 200, 300], scene="问答")
 
@@ -22,7 +22,7 @@ def test_times_scenes_and_lengths_in_the_traces_order() -> None:
         ("问答", length, 3) for length in (100, 200, 300)
     ]
     assert [one.start_s for one in found] == [0, 1, 2]
-    assert [one.ttft_s for one in found] == [0.2, 0.21, 0.22]
+    assert [one.ttft_s for one in found] == pytest.approx([0.2, 0.21, 0.22])
     assert found[0].itl_s == [0.05, 0.05] and found[0].error == ""
 
 
@@ -77,5 +77,5 @@ def test_another_traces_result_is_refused(change: dict[str, Any], message: str) 
 
 
 def test_a_result_that_is_not_detailed_says_how_to_write_one() -> None:
-    with pytest.raises(InputError, match="input_lens: .*--save-result --save-detailed"):
+    with pytest.raises(InputError, match=r"input_lens: .*--save-result --save-detailed"):
         samples_of({"duration": 1.0, "completed": 3}, ROWS)

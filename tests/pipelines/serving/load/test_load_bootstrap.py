@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
-from pipelines.serving.load.bootstrap import DRAWS, draw, rate, tail
+from pipelines.serving.load.bootstrap import DRAWS, draw, interval, rate, tail
 
 VALUES = np.random.default_rng(3).exponential(size=80)
 
@@ -41,6 +41,17 @@ def test_repeats_that_differ_widen_the_interval_however_many_requests_each_has()
     assert found.upper - found.lower > 5 * (as_one.upper - as_one.lower)
 
 
+def test_a_drawn_repeat_brings_its_duration() -> None:
+    found = rate(np.ones(20), np.array([10.0, 20.0]), draw([10, 10], 1))
+    assert (found.lower, found.estimate, found.upper) == (0.5, 20 / 30, 1)
+
+
+@pytest.mark.parametrize(("estimate", "lower", "upper"), [(0.5, 0.5, 2), (1.5, 1, 2), (3, 1, 3)])
+def test_an_interval_is_widened_to_an_estimate_outside(estimate: float, lower: float, upper: float) -> None:
+    found = interval(estimate, np.repeat([1.0, 2.0], 500))
+    assert (found.lower, found.estimate, found.upper) == (lower, estimate, upper)
+
+
 def test_requests_widen_the_interval_where_all_repeats_are_the_same() -> None:
     amounts = np.tile([0.0, 1.0], 30)
     found = rate(amounts, np.full(3, 20.0), draw([20] * 3, 1))
@@ -56,12 +67,19 @@ def test_the_tail_is_an_observed_value_and_what_numpy_says(values: list[float], 
     assert min(values) <= found.lower <= found.estimate <= found.upper <= max(values)
 
 
-def test_the_ranks_of_round_counts_are_not_rounded_past() -> None:
-    for count in range(20, 2001, 20):
-        found = tail(np.arange(1.0, count + 1), np.arange(count), draw([1] * count, 1), 0.95).estimate
-        assert found == count * 95 / 100
-        if count == 100:
-            break
+@pytest.mark.parametrize("count", [100, 500, 900, 1100])
+@pytest.mark.parametrize("percent", [95, 99])
+def test_of_a_round_count_it_is_the_exact_rank(count: int, percent: int) -> None:
+    found = tail(np.arange(1.0, count + 1), np.arange(count), draw([count], 1), percent / 100)
+    assert found.estimate == count * percent / 100
+
+
+@pytest.mark.parametrize("block", [1, 7, 10**9])
+def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws, owners = draw([40, 40], 1), np.arange(80)
+    wanted = tail(VALUES, owners, draws, 0.95)
+    monkeypatch.setattr("pipelines.serving.load.bootstrap.BLOCK", block)
+    assert tail(VALUES, owners, draws, 0.95) == wanted
 
 
 def test_values_of_one_request_are_drawn_together() -> None:

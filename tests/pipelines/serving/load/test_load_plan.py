@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.params import Engine
+from pipelines.engine_modes import LaunchEngine
 from pipelines.serving.load.plan import default_flags, default_passes, flags_name, tuning_passes, with_flags
 from registry.load_profile import Flags
 from tests.pipelines.serving.load.load_material import load_settings
 
 TUNING = {"rates": [2.0, 8.0], "max_num_batched_tokens": [512], "max_num_seqs": [4]}
-ENGINE = Engine.model_validate(
+ENGINE = LaunchEngine.model_validate(
     {
         "mode": "launch",
         "command": ["python"],
@@ -81,3 +81,10 @@ def test_default_flags_are_the_profiles_and_other_flags_replace_them(
     assert changed.flags == [*kept, "--long-prefill-token-threshold", "64"]
     assert changed.prefix_caching
     assert with_flags(engine, Flags(max_num_batched_tokens=512, max_num_seqs=4)).flags == kept
+
+
+@pytest.mark.parametrize(("limited", "tuned"), [(None, True), (["bf16"], True), (["fp8"], False), ([], False)])
+def test_tuning_may_be_limited_to_some_variants(limited: list[str] | None, tuned: bool) -> None:
+    settings = load_settings(tuning={**TUNING, "variants": limited})
+    assert (settings.of("bf16").tuning is not None) is tuned
+    assert load_settings().of("bf16").tuning is None

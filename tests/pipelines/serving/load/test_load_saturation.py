@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalsets.records import InputError
+from pipelines.serving.load.cells import cell
 from pipelines.serving.load.results import Offered
 from pipelines.serving.load.saturation import saturation
-from pipelines.serving.load.statistics import cell
 from registry.load_profile import Cell, Interval
-from tests.pipelines.serving.load.load_material import BUDGET, LONG, repeat, sample
+from tests.pipelines.serving.load.repeat_material import BUDGET, LONG, repeat, sample
 
 ONE = cell([repeat([sample()], offered=Offered(concurrency=1))], BUDGET, LONG)
 

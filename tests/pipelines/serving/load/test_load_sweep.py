@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from evalsets.records import InputError
-from pipelines.serving.load.statistics import cell
+from pipelines.serving.load.cells import cell
 from pipelines.serving.load.sweep import Commands, bench_parameters, read_sweep, serve_parameters, write_sweep
 from pipelines.serving.load.tuning import tune
 from registry.load_profile import Flags
-from tests.pipelines.serving.load.load_material import BUDGET, LONG, result_of, trace_rows
+from tests.pipelines.serving.load.repeat_material import BUDGET, LONG, result_of, trace_rows
 
 DEFAULT = Flags(max_num_batched_tokens=2048, max_num_seqs=16)
 SMALL = Flags(max_num_batched_tokens=512, max_num_seqs=8, long_prefill_token_threshold=256)
 TRACES = [trace_rows([100, 200]), trace_rows([300, 1400])]
 BENCH = bench_parameters([0.5, 2], [Path("trace-0.jsonl"), Path("trace-1.jsonl")], 2)
-COMMANDS = Commands("python", ["python", "-m", "server", "--model", "a b"], ["python", "bench.py"])
+COMMANDS = Commands("python", ["python", "-m", "server", "--model", "a b"], ["python", "bench.py"], ["true"])
 
 
 def swept(folder: Path) -> Path:

@@ -14,7 +14,7 @@ from pipelines.serving.load.results import Offered, Repeat
 from pipelines.serving.load.settings import TuningSettings
 from pipelines.serving.load.tuning import grid, seqs_bound, tune
 from registry.load_profile import Flags
-from tests.pipelines.serving.load.load_material import BUDGET, LONG, repeat, sample
+from tests.pipelines.serving.load.repeat_material import BUDGET, LONG, repeat, sample
 
 DEFAULT = Flags(max_num_batched_tokens=2048, max_num_seqs=16)
 SMALL = Flags(max_num_batched_tokens=512, max_num_seqs=8)
@@ -151,6 +151,16 @@ def test_flags_that_never_keep_the_budget_are_not_chosen_however_good() -> None:
     found = tune(tried, BUDGET, LONG)
     assert (found.chosen, found.better) == (DEFAULT, False)
     assert found.gain.lower > 0
+
+
+def test_better_flags_that_do_not_keep_the_budget_do_not_stand_in_the_way() -> None:
+    tried = [
+        (DEFAULT, [measured(DEFAULT, 1, 10)]),
+        (LARGE, [measured(LARGE, 9, 80, 10)]),
+        (SMALL, [measured(SMALL, 2, 20)]),
+    ]
+    found = tune(tried, BUDGET, LONG)
+    assert (found.chosen, found.better, found.gain.estimate) == (SMALL, True, 1)
 
 
 def test_the_default_alone_gains_nothing() -> None:

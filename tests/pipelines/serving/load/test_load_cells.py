@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsets.records import InputError
+from pipelines.serving.load.cells import cell, goodput_difference
 from pipelines.serving.load.latency import keeps_times
 from pipelines.serving.load.results import Counters, Offered, Repeat, Sample
-from pipelines.serving.load.statistics import cell, goodput_difference
 from registry.load_profile import Budget, Interval
-from tests.pipelines.serving.load.load_material import BUDGET, FLAGS, LONG, budgets, cells, repeat, sample, samples
+from tests.pipelines.serving.load.repeat_material import BUDGET, FLAGS, LONG, budgets, cells, repeat, sample, samples
 
 FEW = settings(max_examples=25, deadline=None)
 FAILED = sample(None)
@@ -104,6 +104,12 @@ def test_what_was_broken_is_said_with_both_numbers(
     found = cell([repeat(group, **fields)], BUDGET, LONG)
     assert found.broke == broke
     assert found.kept is (not broke)
+
+
+def test_the_estimate_is_held_against_the_budget_and_not_the_bound() -> None:
+    found = cell([repeat([*[sample(0.2, [])] * 38, *[sample(0.9, [])] * 2])], BUDGET, LONG)
+    assert found.latency["all"].ttft_ms.estimate <= BUDGET.ttft_ms < found.latency["all"].ttft_ms.upper
+    assert found.kept
 
 
 def test_preemptions_of_all_repeats_count_together() -> None:

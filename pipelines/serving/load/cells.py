@@ -29,6 +29,9 @@ def cell(repeats: Sequence[Repeat], budget: Budget, long_tokens: int) -> Cell:
     what the engine counted, shared out over a repeat's requests by their length, for the intervals. A request that
     `keeps_times` counts as good, at the quantile of group `all`. Preemptions are of all repeats together.
 
+    A single repeat says nothing of the variance between repeats: where it answered every request, the interval of its
+    `requests_s` is a point.
+
     The budget's times are held against the estimates of group `all`, in which failed requests have no time; their
     share of all requests has a budget of its own. A cell without an answer does not keep any.
 
