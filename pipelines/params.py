@@ -5,14 +5,16 @@ The policy is not among them, so that a new threshold or a new kind of gate re-r
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from evalsets.items import Dialect, Suite
+from evalsets.items import Suite
 from evalsets.records import InputError, Record, explain
+from pipelines.engine_modes import Engine, RemoteEngine
 
 PARAMS = Path("params.yaml")
 AGAIN = "baseline-again"
@@ -91,32 +93,6 @@ class SuiteSettings(Record):
     runs: Annotated[int, Field(ge=1, le=9)] = 1
 
 
-class Engine(Record):
-    """How variants are served and driven; equal for all of them. Times in seconds.
-
-    `command` is the interpreter and module that start the server. `flags` are further engine flags, `environment`
-    further variables of the engine's process. `bind_all_cores` gives a CPU engine every core. `tool_parser` null: no
-    engine parser reads the dialect.
-    """
-
-    mode: Literal["launch"]
-    command: Annotated[list[str], Field(min_length=1)]
-    device: Literal["cpu", "cuda"]
-    dtype: Literal["bfloat16", "float16"]
-    max_model_len: Annotated[int, Field(ge=256)]
-    max_num_seqs: Annotated[int, Field(ge=1)]
-    max_num_batched_tokens: Annotated[int, Field(ge=256)]
-    prefix_caching: bool
-    bind_all_cores: bool = False
-    flags: list[str] = []
-    environment: dict[str, str] = {}
-    tool_parser: str | None = None
-    dialect: Dialect
-    concurrency: Annotated[int, Field(ge=1, le=256)]
-    start_timeout_s: Annotated[int, Field(ge=10)]
-    request_timeout_s: Annotated[int, Field(ge=1)]
-
-
 class Sampling(Record):
     """Every sampling field is sent with every request; the engine's and the model's own defaults never apply."""
 
@@ -138,6 +114,13 @@ class Run(Record):
     order_seed: int
 
 
+class Environments(Record):
+    """Names of files `envs/<name>.txt`: what the quantizing stages run in, and the engine's (docs/a100.md)."""
+
+    quantize: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] = "llmcompressor"
+    engine: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] = "vllm"
+
+
 class Params(Record):
     """The sections that shape checkpoints and answers.
 
@@ -146,12 +129,13 @@ class Params(Record):
     """
 
     profile: VariantName
+    environments: Environments = Environments()
     model: Annotated[PypiModel | HubModel | FolderModel, Field(discriminator="source")]
     calibration: Calibration
     variants: Annotated[dict[VariantName, VariantSettings], Field(min_length=1)]
     suites: Annotated[dict[Suite, SuiteSettings], Field(min_length=1)]
     toolsets: str
-    engine: Engine
+    engine: Annotated[Engine, Field(discriminator="mode")]
     sampling: Sampling
     runs: dict[str, Run]
     compared: list[str]
@@ -161,6 +145,14 @@ class Params(Record):
         for suite in self.suites:
             if suite not in self.sampling.max_tokens:
                 raise ValueError(f"sampling.max_tokens.{suite}: missing; every suite needs its limit of new tokens")
+        return self
+
+    @model_validator(mode="after")
+    def _kernels_are_of_variants(self) -> Params:
+        for name in self.engine.execution.kernels if isinstance(self.engine, RemoteEngine) else ():
+            if name not in self.variants:
+                known = ", ".join(self.variants)
+                raise ValueError(f"engine.execution.kernels: unknown variant {name!r}; allowed: {known}")
         return self
 
 
@@ -194,7 +186,9 @@ def validated(settings: dict[str, Any], model: type[P], path: Path) -> P:
     try:
         return model.model_validate(settings)
     except ValidationError as error:
-        raise InputError(f"{path}: {explain(error)}") from None
+        # The validator's path names the mode between section and key; the file has no such level.
+        said = re.sub(r"\bengine\.(launch|command|remote)\.", "engine.", explain(error))
+        raise InputError(f"{path}: {said}") from None
 
 
 class _StrictLoader(yaml.SafeLoader):

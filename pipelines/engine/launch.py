@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import requests
@@ -19,14 +19,29 @@ from tqdm import tqdm
 
 from evalsets.records import InputError
 from pipelines.engine.reaper import end_session
-from pipelines.engine.settings import masked, secrets
+from pipelines.engine.settings import api_key, masked, secrets
 
 STOP_S = 30
 EXCEPTION = re.compile(r"^(?:.*ERROR.*\] )?((?:\w+\.)*\w*(?:Error|Exception): .+)$", re.MULTILINE)
 HINTS = {
     "less than requested memory for kv": "lower VLLM_CPU_KVCACHE_SPACE in the profile's engine.environment",
     "Cannot allocate memory": "free memory, or lower VLLM_CPU_KVCACHE_SPACE in the profile's engine.environment",
-    "out of memory": "lower engine.max_model_len or engine.max_num_seqs, or free the card",
+    "larger than the available KV cache memory": (
+        "the weights leave too little of the card: lower engine.max_model_len, raise --gpu-memory-utilization, "
+        "or take more cards with --tensor-parallel-size (engine.flags)"
+    ),
+    "No available memory for the cache blocks": (
+        "the weights fill what the engine may take: raise --gpu-memory-utilization, "
+        "or take more cards with --tensor-parallel-size (engine.flags)"
+    ),
+    "less than desired GPU memory utilization": (
+        "something else holds the card (see nvidia-smi): end it, or lower --gpu-memory-utilization in engine.flags"
+    ),
+    "out of memory": (
+        "lower engine.max_model_len, engine.max_num_seqs or --gpu-memory-utilization (engine.flags), "
+        "or take more cards with --tensor-parallel-size"
+    ),
+    "No space left on device": "free space where the log and the engine's caches lie, and run again",
     "Address already in use": "another process took the port; run again",
     "unrecognized arguments": "the pinned engine does not know this flag; correct engine.flags in the profile",
     "No module named": "rebuild the engine's environment: make setup",
@@ -43,6 +58,7 @@ class Server:
     process: subprocess.Popen[bytes]
     hidden: frozenset[str]
     start_s: float = 0.0
+    api_key: str | None = field(default=None, repr=False)
 
     def alive(self) -> bool:
         """Whether the engine's process is still there."""
@@ -73,7 +89,8 @@ def running(argv: list[str], environment: dict[str, str], port: int, log: Path, 
             guarded, env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
         )
     session.write_text(f"{process.pid} {time.time()}")
-    server = Server(f"http://127.0.0.1:{port}", port, log, process, secrets(argv, environment))
+    key = api_key(argv, environment)
+    server = Server(f"http://127.0.0.1:{port}", port, log, process, secrets(argv, environment), api_key=key)
     try:
         _await_ready(server, timeout_s)
         yield replace(server, start_s=round(time.monotonic() - started, 1))
@@ -83,11 +100,24 @@ def running(argv: list[str], environment: dict[str, str], port: int, log: Path, 
         _mask_log(server)
 
 
-def ask(url: str, timeout_s: float) -> requests.Response:
-    """GET a page of an engine on loopback. A proxy that the environment names is not for it."""
+def ask(url: str, timeout_s: float, api_key: str | None = None) -> requests.Response:
+    """GET a page of an engine, redirections not followed. A proxy that the environment names is not for it."""
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     with requests.Session() as session:
         session.trust_env = False
-        return session.get(url, timeout=timeout_s)
+        session.verify = os.environ.get("SSL_CERT_FILE") or True  # as the client that asks the items does
+        return session.get(url, timeout=timeout_s, headers=headers, allow_redirects=False)
+
+
+def is_healthy(url: str, api_key: str | None = None) -> bool:
+    """Whether an engine's health page, or where it has none its list of models, answers that all is well."""
+    try:
+        reply = ask(f"{url}/health", 2, api_key)
+        if reply.status_code in (404, 405):
+            reply = ask(f"{url}/v1/models", 10, api_key)
+    except requests.RequestException:
+        return False
+    return reply.status_code < 300
 
 
 def last_lines(server: Server, count: int = 15) -> str:
@@ -133,11 +163,8 @@ def _await_ready(server: Server, timeout_s: int) -> None:
         while time.monotonic() < deadline:
             if not server.alive():
                 raise died(f"the engine ended while starting (exit code {server.process.returncode})", server)
-            try:
-                if ask(f"{server.url}/health", timeout_s=2).ok:
-                    return
-            except requests.RequestException:
-                pass
+            if is_healthy(server.url, server.api_key):
+                return
             time.sleep(0.5)
             bar.update(0)
     raise died(f"the engine was not ready within {timeout_s} s", server)

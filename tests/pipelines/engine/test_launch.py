@@ -49,6 +49,26 @@ def test_an_engine_that_dies_at_start_shows_its_last_lines_and_what_to_do(bench:
     [
         ("OSError: [Errno 12] Cannot allocate memory", "lower VLLM_CPU_KVCACHE_SPACE"),
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", "lower engine.max_model_len"),
+        (
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
+            "--gpu-memory-utilization (engine.flag",
+        ),
+        (
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
+            "more cards with --tensor-parallel-size",
+        ),
+        (
+            "ValueError: Free memory on device cuda:0 (3.1/79.1 GiB) on startup is less than desired GPU memory "
+            "utilization (0.9, 71.2 GiB). Decrease it.",
+            "or lower --gpu-memory-utilization",
+        ),
+        (
+            "ValueError: To serve at least one request with the model's max seq len (32768), (8.0 GiB KV cache is "
+            "needed, which is larger than the available KV cache memory (5.4 GiB). Try increasing it",
+            "lower engine.max_model_len, raise --gpu-memory-utilization, or take more cards with --tensor-parallel",
+        ),
+        ("ValueError: No available memory for the cache blocks. Try increasing", "raise --gpu-memory-utilization"),
+        ("OSError: [Errno 28] No space left on device", "free space"),
         ("OSError: [Errno 98] Address already in use", "run again"),
         ("api_server.py: error: unrecognized arguments: --scheduler-policy", "correct engine.flags in the profile"),
         ("ModuleNotFoundError: No module named 'vllm'", "make setup"),

@@ -8,15 +8,8 @@ from pathlib import Path
 import pytest
 
 from evalsets.records import InputError
-from pipelines.engine.record import (
-    attention_backend,
-    cache_config,
-    engine_version,
-    execution_class,
-    hardware,
-    kernel_lines,
-    linear_kernel,
-)
+from pipelines.engine.kernels import attention_backend, linear_kernel
+from pipelines.engine.record import cache_config, engine_version, execution_class, hardware, kernel_lines
 from tests.pipelines.engine.bench import Bench
 from tests.pipelines.engine.fake_engine import FakeEngine, Script
 

@@ -18,16 +18,16 @@ from pipelines.engine.settings import (
     secrets,
     served_name,
 )
-from pipelines.params import Engine
+from pipelines.engine_modes import LaunchEngine, launched
 from pipelines.stage import QUIET
 from tests.pipelines.engine.bench import Bench
 
 SECRET = "s3cr3t-value"
 
 
-def engine(bench: Bench, **changes: object) -> Engine:
+def engine(bench: Bench, **changes: object) -> LaunchEngine:
     bench.engine = changes
-    return bench.params().engine
+    return launched(bench.params().engine, "this test")
 
 
 def test_every_setting_that_shapes_an_answer_is_explicit(bench: Bench) -> None:
