@@ -7,13 +7,16 @@ export DVC_NO_ANALYTICS := 1
 export PATH := $(CURDIR)/.venvs/control/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test test-fast bench judge-quality check use evidence ui lock
+.PHONY: help setup control repro test test-fast bench judge-quality check use evidence ui lock
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: ## make the environments that are missing or out of date
-	@$(PYTHON) -m pipelines.setup.environments control llmcompressor vllm
+setup: control ## make the environments of the active profile that are missing or out of date
+	@$(PYTHON) -m pipelines.setup.environments $$($(CONTROL) -m pipelines.profiles environments)
+
+control:
+	@$(PYTHON) -m pipelines.setup.environments control
 
 repro: setup ## run the whole pipeline for the active profile, then show what was decided
 	@# A run writes its own dvc.lock; git is told to leave it out of sight until `make evidence` publishes a run.
@@ -21,12 +24,14 @@ repro: setup ## run the whole pipeline for the active profile, then show what wa
 	@dvc repro
 	@$(CONTROL) -m pipelines.report --summary
 
-test: setup ## all tests, with real llm-compressor, vLLM, MLflow and LiteLLM
-	@$(PYTHON) -m pipelines.setup.environments litellm
+# Tests run on the stand-in's environments, whatever profile is active.
+test: control ## all tests, with real llm-compressor, AutoAWQ, vLLM, MLflow and LiteLLM
+	@$(PYTHON) -m pipelines.setup.environments llmcompressor vllm autoawq litellm
 	@$(CONTROL) -m pytest -m "not heavy" -n 2 --dist worksteal
 	@$(CONTROL) -m pytest -m heavy
 
-test-fast: setup ## the tests that need no quantizer and no engine
+test-fast: control ## the tests that need no quantizer and no engine
+	@$(PYTHON) -m pipelines.setup.environments llmcompressor vllm
 	@$(CONTROL) -m pytest -m "not heavy" -n 2 --dist worksteal
 
 .PHONY: test-system
@@ -34,8 +39,11 @@ test-system: ## tests that need a browser or a server (Debian's chromium, chromi
 	@$(PYTHON) -m pipelines.setup.environments system
 	@.venvs/system/bin/python -m pytest tests/system
 
-bench: setup ## measure speed as ratios within one run
+bench: control ## measure speed as ratios within one run
+	@$(PYTHON) -m pipelines.setup.environments llmcompressor clients
 	@$(CONTROL) -m tests.bench.judge_bench
+	@$(CONTROL) -m tests.bench.quantize_bench
+	@$(CONTROL) -m tests.bench.client_bench
 
 judge-quality: ## branch coverage and mutation tests of the judge
 	@$(PYTHON) -m pipelines.setup.environments quality
@@ -43,7 +51,7 @@ judge-quality: ## branch coverage and mutation tests of the judge
 	@$(QUALITY) -m coverage report
 	@$(QUALITY) -m tests.judges.mutants
 
-check: setup ## formatting, lint, types, suites
+check: control ## formatting, lint, types, suites
 	@$(CONTROL) -m ruff format --check .
 	@$(CONTROL) -m ruff check .
 	@$(CONTROL) -m mypy
@@ -51,7 +59,11 @@ check: setup ## formatting, lint, types, suites
 	@$(CONTROL) -m pipelines.lint_suites
 	@$(CONTROL) -m pipelines.lint_policy
 
-use: setup ## switch the profile: make use PROFILE=a100
+.PHONY: plan
+plan: control ## what a run takes and whether it can work, before GPU time: make plan PROFILE=a100 (default: the active one)
+	@$(CONTROL) -m pipelines.plan $(if $(filter-out file,$(origin PROFILE)),--profile $(PROFILE))
+
+use: control ## switch the profile: make use PROFILE=a100
 	@$(CONTROL) -m pipelines.profiles use $(PROFILE)
 
 evidence: ## copy the run's small records to evidence/<profile>/, to be committed

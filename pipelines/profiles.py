@@ -16,6 +16,7 @@ from evalsets.records import InputError, Record, write_atomic
 from pipelines.params import AGAIN, PARAMS, read_settings, validated
 from pipelines.serving.load.settings import LoadParams
 from pipelines.stage import run_stage
+from quantize.recipe import load_recipe
 from registry.gate.policy import Policy
 
 PROFILES = Path("profiles")
@@ -40,6 +41,8 @@ class Profile(LoadParams):
         wanted |= {f"policy.scenes.{name}.candidates": scene.candidates for name, scene in self.policy.scenes.items()}
         wanted |= {f"runs.{name}.variant": [run.variant] for name, run in self.runs.items()}
         wanted |= {"load.variants": self.load.variants} if self.load else {}
+        if self.load and self.load.tuning:
+            wanted["load.tuning.variants"] = self.load.tuning.variants or []
         for key, names in wanted.items():
             for name in names:
                 if name not in self.variants:
@@ -83,6 +86,15 @@ def use(name: str) -> str:
     return f"params.yaml now holds profile {name}"
 
 
+def environments(profile: Profile) -> list[str]:
+    """Names of the environments that a profile's stages run in, but the control one; each has its file in `envs/`."""
+    names = [profile.environments.quantize]
+    if profile.engine.mode == "launch":
+        names.append(profile.environments.engine)
+    recipes = [load_recipe(Path(variant.recipe))[0] for variant in profile.variants.values()]
+    return [*names, *(["autoawq"] if any(recipe.backend == "autoawq" for recipe in recipes) else [])]
+
+
 def _derive_runs(settings: dict[str, Any]) -> None:
     # Every variant is run once, the baseline twice; a rendered params.yaml holds both keys already.
     variants, policy = settings.get("variants"), settings.get("policy")
@@ -111,8 +123,16 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("use", help="validate a profile and write params.yaml").add_argument("name")
     commands.add_parser("show", help="print the name of the active profile")
+    commands.add_parser("environments", help="print the environments that the active profile runs in")
     given = parser.parse_args()
-    run_stage(lambda: print(use(given.name) if given.command == "use" else load_profile(PARAMS).profile))
+    run_stage(lambda: print(_answer(given)))
+
+
+def _answer(given: argparse.Namespace) -> str:
+    if given.command == "use":
+        return use(given.name)
+    profile = load_profile(PARAMS)
+    return profile.profile if given.command == "show" else " ".join(environments(profile))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.setup.preflight import look, problems
+from pipelines.setup.preflight import TORCH, look, problems
 
 ENVS = Path("envs")
 VENVS = Path(".venvs")
@@ -89,7 +89,8 @@ def ensure(names: Sequence[str]) -> None:
         wanted = [name for name in names if stale(name)]
         if not wanted:
             return
-        missing = problems(look(VENVS), wanted)
+        cpu_torch = any(f"torch=={TORCH}" in (ENVS / f"{name}.txt").read_text() for name in wanted)
+        missing = problems(look(VENVS), wanted, cpu_torch)
         if missing:
             raise SystemExit("\n".join(f"error: {line}" for line in missing))
         for name in wanted:

@@ -42,8 +42,11 @@ def disk_gib(environments: Collection[str]) -> int:
     return ENVIRONMENT_GIB * len(environments) + (RUN_GIB if "vllm" in environments else 0)
 
 
-def problems(machine: Machine, environments: Collection[str]) -> list[str]:
-    """One line per thing that is missing to build these, each with how to get it; empty when all is well. Pure."""
+def problems(machine: Machine, environments: Collection[str], cpu_torch: bool) -> list[str]:
+    """One line per thing that is missing to build these, each with how to get it; empty when all is well. Pure.
+
+    `cpu_torch`: one of them holds the CPU build of torch, which the package index itself does not have.
+    """
     found = []
     if (machine.system, machine.architecture) != ("Linux", "x86_64"):
         found.append(f"Linux on x86-64 is needed, this is {machine.system} on {machine.architecture}: use such a host")
@@ -61,7 +64,7 @@ def problems(machine: Machine, environments: Collection[str]) -> list[str]:
         have, names = machine.disk_bytes / GIB, ", ".join(environments)
         need = f"{disk_gib(environments)} GiB of disk are needed for {names}"
         found.append(f"{need}, {have:.1f} are free here: free some, or clone elsewhere")
-    if TORCH not in machine.torch_versions:
+    if cpu_torch and TORCH not in machine.torch_versions:
         found.append(f"torch {TORCH} cannot be had from pip's indexes: {TORCH_INDEX}")
     return found
 

@@ -51,7 +51,7 @@ LOAD: Settings = yaml.safe_load((ROOT / "profiles" / "local-full.yaml").read_tex
 NAN, INFINITE = float("nan"), float("inf")
 # What is wrong, and what the message must hold: the key, and where there is a closed set, its values.
 WRONG: dict[str, tuple[Callable[[Settings], None], list[str]]] = {
-    "unknown key at the top": (put(1, "modle"), ["unknown key modle", "allowed: profile, model, calibration"]),
+    "unknown key at the top": (put(1, "modle"), ["unknown key modle", "allowed: profile, environments, model"]),
     "load of an unknown variant": (
         put({**LOAD, "variants": ["int3"]}, "load"),
         ["load.variants", "unknown variant 'int3'", "bf16"],

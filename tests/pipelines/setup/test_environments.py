@@ -56,7 +56,7 @@ def test_a_failed_build_stays_stale_and_says_why(elsewhere: Path) -> None:
 def test_a_missing_prerequisite_stops_before_anything_is_built(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environments, "problems", lambda machine, names: ["more memory is needed"])
+    monkeypatch.setattr(environments, "problems", lambda machine, names, cpu_torch: ["more memory is needed"])
     with pytest.raises(SystemExit, match="more memory is needed"):
         environments.ensure(["empty"])
     assert not (VENVS / "empty").exists()

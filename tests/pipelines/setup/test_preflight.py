@@ -14,7 +14,7 @@ GOOD = Machine("Linux", "x86_64", (3, 11), 2, 24 * GIB, 60 * GIB, "torch\nAvaila
 
 
 def test_a_good_machine_has_no_problems() -> None:
-    assert problems(GOOD, BUILT) == []
+    assert problems(GOOD, BUILT, cpu_torch=True) == []
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_good_machine_has_no_problems() -> None:
     ],
 )
 def test_each_lack_is_one_line(change: dict[str, Any], says: str) -> None:
-    found = problems(Machine(**(vars(GOOD) | change)), BUILT)
+    found = problems(Machine(**(vars(GOOD) | change)), BUILT, cpu_torch=True)
     assert len(found) == 1
     assert says in found[0]
     assert "\n" not in found[0]
@@ -39,7 +39,7 @@ def test_each_lack_is_one_line(change: dict[str, Any], says: str) -> None:
 def test_one_more_environment_asks_for_its_own_room_only() -> None:
     """Room already taken by the environments that stand is not asked for twice."""
     machine = Machine(**(vars(GOOD) | {"disk_bytes": 4 * GIB}))
-    assert problems(machine, ["litellm"]) == []
+    assert problems(machine, ["litellm"], cpu_torch=False) == []
 
 
 def test_this_machine_can_be_looked_at() -> None:
