@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,6 +60,21 @@ def read_rows(path: Path) -> tuple[list[Row], str]:
     """Frozen rows and the SHA-256 of their file."""
     data = path.read_bytes()
     return [Row(**json.loads(line)) for line in data.decode().splitlines()], hashlib.sha256(data).hexdigest()
+
+
+def even_blocks(rows: Sequence[Sequence[int]], max_tokens: int) -> list[list[int]]:
+    """The rows' last `max_tokens` tokens, joined in order and split into blocks of one length of at most `max_tokens`.
+
+    For quantizers that take such blocks only, and drop what is longer or fills none. Rows of one length are blocks as
+    they are; else fewer tokens than there are blocks are left out, at the end. Raises `RecipeError` without any row.
+    """
+    if not rows:
+        raise RecipeError("calibration has no rows; raise calibration.samples")
+    kept = [row[-max_tokens:] for row in rows]
+    joined = [token for row in kept for token in row]
+    count = math.ceil(len(joined) / max(map(len, kept)))
+    size = len(joined) // count
+    return [joined[start * size : (start + 1) * size] for start in range(count)]
 
 
 def _row(conversation: Conversation, template: ChatTemplate, max_tokens: int) -> Row:

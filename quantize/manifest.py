@@ -20,7 +20,8 @@ class Manifest(BaseModel):
 
     `weights_digest` is the digest OpenSSF model signing uses: SHA-256 over the raw SHA-256 digests of the files in
     name order. `awq_error` is the mean squared error per layer that the AWQ search ended with, empty elsewhere.
-    `skipped_mappings` counts layers that got plain rounding. `wall_s` seconds, measured on `device`.
+    `skipped_mappings` counts layers that got plain rounding, `calibration_rows_cut` the calibration rows of which the
+    backend took the end only. `wall_s` seconds, measured on `device`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -42,6 +43,7 @@ class Manifest(BaseModel):
     warnings: list[str]
     skipped_mappings: int
     awq_error: dict[str, float]
+    calibration_rows_cut: int = 0
     files: dict[str, Sha256]
     weights_digest: Sha256
     weight_bytes: int

@@ -31,7 +31,7 @@ def unmet(
     found = []
     if room.disk_bytes < 2 * base_bytes:
         found.append(f"{_gb(room.disk_bytes)} of disk free, {_gb(2 * base_bytes)} needed (twice the base): free some")
-    if recipe.awq is None:
+    if not recipe.calibrated:
         return found
     need = int(HEADROOM * base_bytes)
     if room.memory_bytes < need:

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from quantize.alone import alone
+from quantize.backends import own_environment
 from quantize.backends.report import BackendReport
 from quantize.calibration import Row, read_rows
 from quantize.manifest import MANIFEST, Manifest, file_digests, load_manifest, weights_digest
@@ -50,6 +51,8 @@ def backend(name: str) -> Backend:
         from quantize.backends import passthrough
 
         return passthrough.make
+    if name in own_environment.PYTHONS:
+        return own_environment.backend(name)
     from quantize.backends import llm_compressor
 
     return llm_compressor.make
@@ -64,7 +67,7 @@ def publish(order: Order, target: Path, scratch: Path) -> Manifest:
     and after it when the result is not as the recipe says.
     """
     recipe, recipe_sha256 = load_recipe(order.recipe)
-    rows, calibration_sha256 = read_rows(order.calibration) if recipe.awq else ([], None)
+    rows, calibration_sha256 = read_rows(order.calibration) if recipe.calibrated else ([], None)
     with alone(scratch / "lock", "making this checkpoint") as waited:
         if waited and (made := _made_meanwhile(target, order, recipe_sha256, calibration_sha256)):
             return made
@@ -108,6 +111,7 @@ def _manifest(
         warnings=report.warnings,
         skipped_mappings=report.skipped_mappings,
         awq_error=report.awq_error,
+        calibration_rows_cut=report.rows_cut,
         files=files,
         weights_digest=weights_digest(files),
         weight_bytes=sum((staging / name).stat().st_size for name in files if name.endswith(".safetensors")),

@@ -1,4 +1,4 @@
-"""Log-probabilities of given first tokens after given prompts, by transformers. Runs in the llmcompressor environment.
+"""Log-probabilities of given first tokens after given prompts, by transformers. Runs in the quantizers' environments.
 
 `python first_tokens.py CHECKPOINT` reads [[prompt token ids, token id], …] from standard input and prints a list.
 """

@@ -1,4 +1,4 @@
-"""The whole chain on a tiny random Qwen2: real llm-compressor, real vLLM, real DVC, a real MLflow database.
+"""The whole chain on a tiny random Qwen2: real llm-compressor, AutoAWQ, vLLM and DVC, a real MLflow database.
 
 A copy of the repository runs `dvc repro` under a profile of its own; then every digest in the promotion is traced back.
 """
@@ -22,7 +22,8 @@ from quantize.chat_template import ChatTemplate
 
 ROOT = Path(__file__).parent.parent.parent
 HERE = Path(__file__).parent
-RUNS = ["bf16", "awq-int4", "fp8", "baseline-again"]
+INT4 = ["awq-int4", "awq-int4-autoawq"]
+RUNS = ["bf16", *INT4, "fp8", "baseline-again"]
 pytestmark = pytest.mark.heavy
 
 
@@ -79,16 +80,33 @@ def test_each_variant_ran_on_its_own_weights_and_kernel(project: Path) -> None:
     records = {name: load(root / f"engine/{name}.json") for name in RUNS}
     executions = {name: record["execution"] for name, record in records.items()}
     assert executions["bf16"] == executions["baseline-again"]
-    assert executions["awq-int4"]["weight_bits"] == 4
-    assert executions["awq-int4"]["linear_kernel"] == "CPUWNA16LinearKernel"
+    # AutoAWQ's layout and compressed-tensors' end in one kernel: they differ in their weights alone.
+    for name in INT4:
+        assert executions[name]["weight_bits"] == 4
+        assert executions[name]["linear_kernel"] == "CPUWNA16LinearKernel"
     # FP8 computes natively where the CPU can, and from dequantized weights where it cannot; never without saying so.
     assert (executions["fp8"]["activation_bits"], executions["fp8"]["note"]) in [(8, ""), (16, "w8a16-dequantized")]
-    assert len({record["weights_digest"] for record in records.values()}) == 3
-    assert len({record["generation_key"] for record in records.values()}) == 4
+    assert len({record["weights_digest"] for record in records.values()}) == 4
+    assert len({record["generation_key"] for record in records.values()}) == 5
 
 
-def test_both_environments_load_the_same_base(project: Path) -> None:
-    """Two versions of transformers read one config. A lost rope_theta shifts these by 1 or more, bf16 noise by 0.05."""
+def test_autoawq_and_llm_compressor_meet_in_one_decision(project: Path) -> None:
+    root = project / "runs/tiny"
+    manifests = {name: load(root / f"checkpoints/{name}/manifest.json") for name in INT4}
+    assert [manifests[name]["backend"] for name in INT4] == ["llmcompressor", "autoawq"]
+    assert len({manifests[name]["calibration_sha256"] for name in INT4}) == 1
+    assert {manifests[name]["calibration_rows_cut"] for name in INT4} == {0}
+    assert "autoawq" in manifests["awq-int4-autoawq"]["versions"]
+    decision = load(root / "decision.json")
+    judged = {entry["candidate"]: entry for entry in decision["scenes"][0]["candidates"]}
+    assert set(INT4) <= judged.keys()
+
+
+def test_every_environment_loads_the_same_base(project: Path) -> None:
+    """Three environments read one config. A lost rope_theta shifts these by 1 or more, bf16 noise by 0.05.
+
+    The quantizers' environments have one transformers and one torch, so theirs may differ by 0.001 only.
+    """
     root = project / "runs/tiny"
     items = {item.id: item for item in load_qa(project / "evalsets/data/qa.jsonl")}
     template = ChatTemplate(root / "base")
@@ -101,9 +119,13 @@ def test_both_environments_load_the_same_base(project: Path) -> None:
         ]
         for row in rows
     ]
-    command = [project / ".venvs/llmcompressor/bin/python", HERE / "first_tokens.py", root / "base"]
-    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout.splitlines()[-1]) == pytest.approx([row["logprobs"][0] for row in chosen], abs=0.25)
+    scores = {}
+    for environment in ("llmcompressor", "autoawq"):
+        command = [project / f".venvs/{environment}/bin/python", HERE / "first_tokens.py", root / "base"]
+        done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
+        scores[environment] = json.loads(done.stdout.splitlines()[-1])
+    assert scores["llmcompressor"] == pytest.approx([row["logprobs"][0] for row in chosen], abs=0.25)
+    assert scores["autoawq"] == pytest.approx(scores["llmcompressor"], abs=0.001)
 
 
 def test_the_evidence_chain_reaches_from_alias_to_suite(project: Path) -> None:
@@ -127,7 +149,7 @@ def test_the_evidence_chain_reaches_from_alias_to_suite(project: Path) -> None:
     # decision -> comparisons, engine records, manifests -> verdicts -> responses -> suites
     for name, digest in decision["inputs"].items():
         assert sha256(root / name) == digest, name
-    for run_name in ("awq-int4", "fp8", "baseline-again"):
+    for run_name in (*INT4, "fp8", "baseline-again"):
         comparison = load(root / f"comparisons/{run_name}.json")
         assert not comparison["mismatches"]
         for name, digest in comparison["inputs"].items():

@@ -47,6 +47,8 @@ def build(target: Path) -> None:
         max_position_embeddings=8192,
         tie_word_embeddings=False,
         initializer_range=0.1,
+        # Not the default: a reader that loses it must be found out.
+        rope_parameters={"rope_type": "default", "rope_theta": 1_000_000.0},
         bos_token_id=None,
         eos_token_id=fast.eos_token_id,
         pad_token_id=fast.pad_token_id,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from quantize.calibration import Conversation, freeze, read_rows, write_rows
+from quantize.calibration import Conversation, even_blocks, freeze, read_rows, write_rows
 from quantize.chat_template import ChatTemplate
 from quantize.recipe import RecipeError
 
@@ -69,3 +71,33 @@ def test_rows_survive_a_round_trip(template: ChatTemplate, tmp_path: Path) -> No
     rows = freeze(ALL, template, samples=4, max_tokens=64, seed=1)
     digest = write_rows(rows, tmp_path / "rows.jsonl")
     assert read_rows(tmp_path / "rows.jsonl") == (rows, digest)
+
+
+@given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=40), min_size=1, max_size=20), st.integers(1, 50))
+def test_blocks_have_one_length_and_lose_next_to_nothing(rows: list[list[int]], max_tokens: int) -> None:
+    blocks = even_blocks(rows, max_tokens)
+    joined = [token for row in rows for token in row[-max_tokens:]]
+    used = [token for block in blocks for token in block]
+    assert {len(block) for block in blocks} == {len(blocks[0])}
+    assert 1 <= len(blocks[0]) <= max_tokens
+    assert joined[: len(used)] == used
+    assert len(joined) - len(used) < len(blocks)
+
+
+@pytest.mark.parametrize(
+    ("rows", "max_tokens", "blocks"),
+    [
+        ([[1, 2], [3, 4]], 2, [[1, 2], [3, 4]]),
+        ([[1, 2, 3], [4, 5, 6]], 2, [[2, 3], [5, 6]]),
+        # One long row among short ones; all shorter than the limit: whoever waits for full blocks still gets some.
+        ([[1], [2], [3, 4, 5, 6, 7], [8]], 5, [[1, 2, 3, 4], [5, 6, 7, 8]]),
+        ([[1, 2], [3]], 512, [[1], [2]]),
+    ],
+)
+def test_blocks_by_hand(rows: list[list[int]], max_tokens: int, blocks: list[list[int]]) -> None:
+    assert even_blocks(rows, max_tokens) == blocks
+
+
+def test_no_rows_make_no_blocks() -> None:
+    with pytest.raises(RecipeError, match=r"raise calibration\.samples"):
+        even_blocks([], 8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,10 @@ def test_a_missing_or_broken_manifest_is_named(tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text("{}")
     with pytest.raises(RecipeError, match="not a manifest"):
         load_manifest(tmp_path / MANIFEST)
+
+
+def test_a_manifest_without_the_later_fields_loads(tmp_path: Path) -> None:
+    fields = json.loads(Path("evidence/local/checkpoints/awq-int4/manifest.json").read_text("utf-8"))
+    fields.pop("calibration_rows_cut", None)
+    (tmp_path / MANIFEST).write_text(json.dumps(fields))
+    assert load_manifest(tmp_path / MANIFEST).calibration_rows_cut == 0

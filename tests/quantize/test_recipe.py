@@ -10,6 +10,8 @@ from quantize.recipe import RecipeError, load_recipe
 
 SHIPPED = sorted(Path("quantize/recipes").glob("*.yaml"))
 AWQ = "backend: llmcompressor\nweight_bits: 4\nactivation_bits: 16\nscheme: W4A16_ASYM\n"
+AUTOAWQ = AWQ.replace("llmcompressor", "autoawq") + "ignore: [lm_head]\n"
+OWN = "autoawq: {group_size: 128, version: GEMM, duo_scaling: true, clip: true, max_tokens: 512}\n"
 SEARCH = "awq: {n_grid: 8, duo_scaling: both, observer: memoryless_mse}\n"
 
 
@@ -29,7 +31,14 @@ def test_shipped_recipes_load_and_say_why(path: Path) -> None:
         (AWQ + "awq: {n_grid: 1, duo_scaling: both, observer: memoryless_mse}\n", "awq.n_grid"),
         (AWQ.replace("W4A16_ASYM", "W3") + SEARCH, "scheme"),
         (AWQ.replace("llmcompressor", "passthrough") + SEARCH, "goes with backend passthrough"),
-        (AWQ.replace("llmcompressor", "autogptq") + SEARCH, "'passthrough' or 'llmcompressor'"),
+        (AWQ.replace("llmcompressor", "autogptq") + SEARCH, "'passthrough', 'llmcompressor' or 'autoawq'"),
+        (AUTOAWQ, "needs an `autoawq` section"),
+        (AUTOAWQ + OWN + SEARCH, "takes no `awq` section"),
+        (AUTOAWQ.replace("[lm_head]", "[]") + OWN, "ignore [lm_head], nothing else"),
+        (AUTOAWQ.replace("_ASYM", "") + OWN, "scheme W4A16_ASYM"),
+        (AUTOAWQ + OWN.replace("128", "64"), "autoawq.group_size"),
+        (AUTOAWQ + OWN.replace("GEMM", "GEMV"), "autoawq.version"),
+        (AWQ + SEARCH + OWN, "goes with backend autoawq"),
         ("- a\n- b\n", "valid dictionary"),
         ("a: [", "not YAML"),
     ],

@@ -1,6 +1,6 @@
 """Damages a tiny checkpoint in every way that must not be published. Runs in the llmcompressor environment.
 
-`python verify_cases.py BASE WORK` prints a JSON object: case -> what `verify` said (empty where it passed).
+`python verify_cases.py RECIPE BASE WORK` prints a JSON object: case -> what `verify` said (empty where it passed).
 """
 
 from __future__ import annotations
@@ -14,32 +14,36 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from quantize.backends.llm_compressor import make
+from quantize.calibration import Row
+from quantize.publish import backend
 from quantize.recipe import RecipeError, load_recipe
 from quantize.verify import verify
 
-WEIGHT = "model.layers.0.mlp.up_proj.weight"
+MODULE = "model.layers.0.mlp.up_proj"
+WEIGHT = f"{MODULE}.weight"
+BIAS = "model.layers.0.self_attn.q_proj.bias"
+ROWS = [Row(f"row-{row}", [(7 * row + 3 * token) % 250 + 5 for token in range(32)], [1] * 32) for row in range(4)]
+Damage = Callable[[Path], object]
 
 
-def drop_tensor(folder: Path) -> None:
-    edit(folder, lambda tensors: tensors.pop(WEIGHT))
+def edit(change: Callable[[dict[str, torch.Tensor]], object]) -> Damage:
+    def damage(folder: Path) -> None:
+        path = folder / "model.safetensors"
+        tensors = load_file(path)
+        change(tensors)
+        save_file(tensors, path)
+
+    return damage
 
 
-def add_tensor(folder: Path) -> None:
-    edit(folder, lambda tensors: tensors.update(stray=torch.zeros(1)))
+def set_config(key: str, value: object, section: str | None = None) -> Damage:
+    def damage(folder: Path) -> None:
+        path = folder / "config.json"
+        config = json.loads(path.read_text())
+        (config[section] if section else config)[key] = value
+        path.write_text(json.dumps(config))
 
-
-def wrong_type(folder: Path) -> None:
-    edit(folder, lambda tensors: tensors.update({WEIGHT: tensors[WEIGHT].to(torch.bfloat16)}))
-
-
-def broken_scale(folder: Path) -> None:
-    edit(folder, lambda tensors: tensors[f"{WEIGHT}_scale"].fill_(float("nan")))
-
-
-def other_config(folder: Path) -> None:
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"rope_theta": 1}))
+    return damage
 
 
 def other_template(folder: Path) -> None:
@@ -47,32 +51,45 @@ def other_template(folder: Path) -> None:
     path.write_text("Hello. " + path.read_text())
 
 
-def edit(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:
-    path = folder / "model.safetensors"
-    tensors = load_file(path)
-    change(tensors)
-    save_file(tensors, path)
+FP8: dict[str, Damage] = {
+    "drop_tensor": edit(lambda tensors: tensors.pop(WEIGHT)),
+    "add_tensor": edit(lambda tensors: tensors.update(stray=torch.zeros(1))),
+    "wrong_type": edit(lambda tensors: tensors.update({WEIGHT: tensors[WEIGHT].to(torch.bfloat16)})),
+    "broken_scale": edit(lambda tensors: tensors[f"{WEIGHT}_scale"].fill_(float("nan"))),
+    "other_config": set_config("rope_theta", 1),
+    "other_template": other_template,
+}
+AUTOAWQ: dict[str, Damage] = {
+    "drop_zeros": edit(lambda tensors: tensors.pop(f"{MODULE}.qzeros")),
+    "keep_weight": edit(lambda tensors: tensors.update({WEIGHT: torch.zeros(512, 256, dtype=torch.bfloat16)})),
+    "wrong_scales": edit(lambda t: t.update({f"{MODULE}.scales": t[f"{MODULE}.scales"].to(torch.bfloat16)})),
+    "wrong_shape": edit(lambda t: t.update({f"{MODULE}.qweight": t[f"{MODULE}.qweight"].t().contiguous()})),
+    "zero_scale": edit(lambda tensors: tensors[f"{MODULE}.scales"].zero_()),
+    "endless_bias": edit(lambda tensors: tensors[BIAS].fill_(float("inf"))),
+    "other_layout": set_config("version", "gemv", "quantization_config"),
+}
 
 
-def main(base: Path, work: Path) -> None:
-    recipe, _ = load_recipe(Path("quantize/recipes/fp8.yaml"))
+def main(recipe_file: Path, base: Path, work: Path) -> None:
+    recipe, _ = load_recipe(recipe_file)
     good = work / "good"
     good.mkdir(parents=True)
-    make(base, recipe, [], good)
+    backend(recipe.backend)(base, recipe, ROWS, good)
+    for name in ("tokenizer.json", "chat_template.jinja"):
+        shutil.copyfile(base / name, good / name)
     said = {}
-    cases = [None, drop_tensor, add_tensor, wrong_type, broken_scale, other_config, other_template]
-    for damage in cases:
-        folder = work / (damage.__name__ if damage else "untouched")
+    damages: dict[str, Damage] = {"untouched": lambda _: None} | (AUTOAWQ if recipe.autoawq else FP8)
+    for name, damage in damages.items():
+        folder = work / name
         shutil.copytree(good, folder)
-        if damage:
-            damage(folder)
+        damage(folder)
         try:
             verify(base, folder, recipe)
-            said[folder.name] = ""
+            said[name] = ""
         except RecipeError as error:
-            said[folder.name] = str(error)
+            said[name] = str(error)
     print(json.dumps(said))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:]))
