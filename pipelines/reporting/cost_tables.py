@@ -11,6 +11,7 @@ from pipelines.reporting.unit_cost import (
     Disagreement,
     Step,
     VariantCost,
+    cost_at_saturation,
     disagreements,
     is_dequantized,
     steps,
@@ -50,7 +51,8 @@ def cost_tables(material: Material) -> list[CostTable]:
     for machine, loads in by_hardware(cost.load for cost in costs.values()).items():
         group = [costs[load.variant] for load in loads]
         caption = f"Throughput within the budget, measured on {machine}, and the unit cost that follows"
-        found.append(CostTable(caption, [*COST_HEAD, *_money_head(group)], cost_rows(group), cost_remarks(group)))
+        remarks = [*cost_remarks(group), *saturation_remarks(group, costs.get(decision.baseline))]
+        found.append(CostTable(caption, [*COST_HEAD, *_money_head(group)], cost_rows(group), remarks))
     made = steps(policy, decision, costs)
     if made:
         base = costs.get(decision.baseline)
@@ -90,6 +92,19 @@ def cost_remarks(costs: Sequence[VariantCost]) -> list[str]:
         elif cost.relative is None:
             remarks.append(f"{cost.variant} has no unit cost beside the baseline's: {cost.why}.")
     return remarks
+
+
+def saturation_remarks(costs: Sequence[VariantCost], baseline: VariantCost | None) -> list[str]:
+    """What each variant costs beside the baseline where both are saturated, within the budget or not."""
+    if baseline is None:
+        return []
+    found = {cost.variant: cost_at_saturation(cost.load, baseline.load) for cost in costs}
+    return [
+        f"At saturation, whatever the budget, {variant} costs {spread(times)} times what {baseline.variant} does per "
+        "output token."
+        for variant, times in found.items()
+        if times is not None
+    ]
 
 
 def step_rows(made: Sequence[Step], baseline: str, priced: bool) -> list[list[str]]:

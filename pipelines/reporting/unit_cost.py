@@ -16,6 +16,7 @@ from registry.gate.decision import Decision
 from registry.gate.policy import Policy
 from registry.load_profile import Cell, Interval, LoadProfile
 from registry.store.bundle import Bundle
+from registry.store.load_numbers import saturated
 
 DEQUANTIZED = "dequantized"  # in an execution class's note
 ONE = Interval(estimate=1, lower=1, upper=1)
@@ -110,6 +111,21 @@ def disagreements(policy: Policy, decision: Decision, costs: Mapping[str, Varian
     return found
 
 
+def cost_at_saturation(load: LoadProfile, baseline: LoadProfile) -> Interval | None:
+    """The unit cost at saturation, whatever the budget, as a multiple of the baseline's; None where not comparable."""
+    before, after = saturated(baseline), saturated(load)
+    comparable = load is not baseline and DEQUANTIZED not in load.execution.note and not _unequal(load, baseline)
+    if not comparable or before is None or after is None or not after.output_tok_s.lower > 0:
+        return None
+    return _ratio(before.output_tok_s, after.output_tok_s)
+
+
+def _unequal(load: LoadProfile, baseline: LoadProfile) -> list[str]:
+    names = [name for name in MUST_BE_EQUAL if getattr(load, name) != getattr(baseline, name)]
+    # By its name: the same machine may count a few bytes of memory more or less after it was started again.
+    return names + ["hardware"] * (hardware_of(load.hardware) != hardware_of(baseline.hardware))
+
+
 def _cost(load: LoadProfile, baseline: LoadProfile | None) -> VariantCost:
     cell = load.within_budget()
     if DEQUANTIZED in load.execution.note:
@@ -120,10 +136,7 @@ def _cost(load: LoadProfile, baseline: LoadProfile | None) -> VariantCost:
     reference = baseline.within_budget() if baseline else None
     if baseline is None or reference is None:
         return VariantCost(load, cell, None, priced, NO_BASELINE)
-    unequal = [name for name in MUST_BE_EQUAL if getattr(load, name) != getattr(baseline, name)]
-    # By its name: the same machine may count a few bytes of memory more or less after it was started again.
-    unequal += ["hardware"] * (hardware_of(load.hardware) != hardware_of(baseline.hardware))
-    if unequal:
+    if unequal := _unequal(load, baseline):
         return VariantCost(load, cell, None, priced, f"measured otherwise than the baseline: {', '.join(unequal)}")
     relative = ONE if load is baseline else _ratio(reference.output_tok_s, cell.output_tok_s)
     return VariantCost(load, cell, relative, priced)

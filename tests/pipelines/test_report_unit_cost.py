@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from pipelines.reporting.cost_tables import CostTable, cost_tables
 from pipelines.reporting.fleet_section import NO_LOAD, NOTHING, fleet_section
 from pipelines.reporting.material import Material
-from pipelines.reporting.unit_cost import NO_BASELINE, NONE_WITHIN, Step, disagreements, steps, variant_costs
+from pipelines.reporting.unit_cost import (
+    NO_BASELINE,
+    NONE_WITHIN,
+    Step,
+    cost_at_saturation,
+    disagreements,
+    steps,
+    variant_costs,
+)
 from registry.gate.decision import CandidateVerdict, SceneDecision
 from registry.load_profile import Interval
 from tests.pipelines.report_load import FACTORS, loads, with_load
@@ -234,3 +242,30 @@ def test_every_row_is_as_wide_as_its_head() -> None:
     tables: list[CostTable] = cost_tables(measured({"bf16": 1, "awq-int4": 2}, price_per_hour=1.0))
     assert len(tables) == 2
     assert all(len(row) == len(table.head) for table in tables for row in table.rows)
+
+
+def test_saturation_gives_a_cost_where_no_load_kept_the_budget() -> None:
+    made = measured({"bf16": 1.0, "awq-int4": 0.5})
+    serving = dict(made.bundle.serving)
+    load = serving["awq-int4"].load
+    assert load is not None
+    broken = [one.model_copy(update={"kept": False, "broke": ["TTFT"]}) for one in load.cells]
+    serving["awq-int4"] = serving["awq-int4"].model_copy(update={"load": load.model_copy(update={"cells": broken})})
+    made = replace(made, bundle=replace(made.bundle, serving=serving))
+    costs = variant_costs(made.bundle)
+    assert costs["awq-int4"].relative is None
+    found = cost_at_saturation(costs["awq-int4"].load, costs["bf16"].load)
+    assert found is not None
+    assert found.estimate == pytest.approx(2)
+    assert found.lower < 2 < found.upper
+    said = [line for table in cost_tables(made) for line in table.remarks if "At saturation" in line]
+    assert len(said) == 1
+    assert said[0].startswith("At saturation, whatever the budget, awq-int4 costs 2.00")
+
+
+def test_nothing_is_said_of_saturation_for_the_baseline_or_other_flags() -> None:
+    costs = variant_costs(measured({"bf16": 1.0, "awq-int4": 0.5}).bundle)
+    base, other = costs["bf16"].load, costs["awq-int4"].load
+    assert cost_at_saturation(base, base) is None
+    flags = other.flags.model_copy(update={"max_num_seqs": other.flags.max_num_seqs + 1})
+    assert cost_at_saturation(other.model_copy(update={"flags": flags}), base) is None

@@ -128,10 +128,13 @@ def load_profile(variant: str, weights: str, execution: ExecutionClass = EXECUTI
 
 def faster(load: LoadProfile, factor: float) -> LoadProfile:
     """The same load profile with `factor` times the output tokens per second in every cell."""
-    cells = [
-        one.model_copy(update={"output_tok_s": interval(one.output_tok_s.estimate * factor)}) for one in load.cells
-    ]
-    return load.model_copy(update={"cells": cells})
+
+    def scaled(cells: Sequence[Cell]) -> list[Cell]:
+        rates = [interval(one.output_tok_s.estimate * factor) for one in cells]
+        return [one.model_copy(update={"output_tok_s": rate}) for one, rate in zip(cells, rates, strict=True)]
+
+    saturation = load.saturation.model_copy(update={"cells": scaled(load.saturation.cells)})
+    return load.model_copy(update={"cells": scaled(load.cells), "saturation": saturation})
 
 
 def serving(load: LoadProfile) -> Serving:
