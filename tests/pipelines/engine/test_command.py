@@ -83,6 +83,7 @@ def test_an_engine_of_unknown_version_is_refused_before_the_first_item(bench: Be
     assert bench.asked() == []
 
 
+@pytest.mark.heavy
 def test_answers_of_another_version_are_not_mixed_in(bench: Bench) -> None:
     commanded(bench, concurrency=1).play(Script(steps={TOOLS[0]: [Step(fault="crash")]}))
     with pytest.raises(InputError, match="ended or hung while answering"):

@@ -100,6 +100,7 @@ def test_what_failed_for_infrastructure_is_marked_so_and_asked_again(bench: Benc
     assert Counter(bench.asked()) == Counter(QA + TOOLS) + Counter([QA[2]])
 
 
+@pytest.mark.heavy
 def test_a_killed_stage_leaves_no_process_and_is_resumed(bench: Bench) -> None:
     bench.engine = {"concurrency": 1}
     bench.play(Script(otherwise=Step(wait_s=0.1), child="child"))
@@ -125,6 +126,7 @@ def test_a_killed_stage_leaves_no_process_and_is_resumed(bench: Bench) -> None:
     assert journal.read_bytes().count(b"\n") == len(QA)
 
 
+@pytest.mark.heavy
 def test_a_second_process_waits_and_asks_nothing_twice(bench: Bench) -> None:
     bench.engine = {"concurrency": 1}
     bench.play(Script(otherwise=Step(wait_s=0.6)))

@@ -76,6 +76,7 @@ def test_tokens_are_the_sum_of_all_counters(page: str, tokens: float | None) -> 
     assert counted_tokens(page) == tokens
 
 
+@pytest.mark.heavy
 def test_a_run_on_a_hung_engine_stops_with_its_last_lines_and_is_resumed(bench: Bench) -> None:
     bench.engine = {"concurrency": 1, "request_timeout_s": 60, "stall_timeout_s": 1}
     bench.play(Script(steps={QA[2]: [Step(wait_s=60)]}, log=["stuck in a collective"]))

@@ -45,11 +45,13 @@ def check_crashes(store: Store, database: Path, folder: Path, run: FakeRun) -> l
     return names
 
 
+@pytest.mark.heavy
 def test_the_first_promotion_survives_a_crash_after_any_write(store: Store, database: Path, tmp_path: Path) -> None:
     names = check_crashes(store, database, tmp_path, make_small(tmp_path / "run"))
     assert {"create_registered_model", "create_run", "create_model_version", "log_values"} <= set(names)
 
 
+@pytest.mark.heavy
 def test_a_later_promotion_survives_a_crash_after_any_write(store: Store, database: Path, tmp_path: Path) -> None:
     promoted(store, make_small(tmp_path / "1"))
     names = check_crashes(store, database, tmp_path, make_small(tmp_path / "2", "FAIL"))
@@ -57,6 +59,7 @@ def test_a_later_promotion_survives_a_crash_after_any_write(store: Store, databa
     assert store.aliases(MODEL)["qa-previous"].tags["variant"] == "fp8"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("moves_done", [0, 1])
 def test_a_stale_plan_that_was_half_applied_can_be_applied_again(store: Store, tmp_path: Path, moves_done: int) -> None:
     run = make_small(tmp_path)
@@ -84,6 +87,7 @@ def crash_at_qa(store: Store) -> Callable[[str, str, int], None]:
     return call
 
 
+@pytest.mark.heavy
 def test_what_a_crash_left_open_is_finished_even_by_another_decision(store: Store, tmp_path: Path) -> None:
     promoted(store, make_small(tmp_path / "1", "FAIL"))
     run = make_small(tmp_path / "2")

@@ -52,6 +52,7 @@ def start() -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.heavy
 def test_two_first_promoters_at_once_end_in_one_state(profile: Profile, tmp_path: Path) -> None:
     ended = [(*process.communicate(timeout=120), process.returncode) for process in [start(), start()]]
     assert [(stderr, code) for _, stderr, code in ended] == [("", 0), ("", 0)]

@@ -88,6 +88,7 @@ def crash() -> None:
     raise Crash
 
 
+@pytest.mark.heavy
 def test_a_crash_behind_any_write_of_a_rollback_is_made_good(store: Store, database: Path, tmp_path: Path) -> None:
     promoted(store, make_small(tmp_path / "0", "FAIL"))
     promoted(store, make_small(tmp_path / "1"))

@@ -39,6 +39,7 @@ def check_one_state(store: Store) -> None:
         assert (before["alias"], before["to"]) != (after["alias"], after["to"])
 
 
+@pytest.mark.heavy
 def test_a_second_promoter_behind_any_write(
     store: Store, elsewhere: Store, empty: Callable[[], None], tmp_path: Path
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_second_promoter_behind_any_write(
     assert store.aliases(MODEL)["qa"].tags["variant"] == "fp8"
 
 
+@pytest.mark.heavy
 def test_a_second_promoter_between_the_journal_and_the_alias(
     store: Store, elsewhere: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +84,7 @@ def test_a_second_promoter_between_the_journal_and_the_alias(
     check_one_state(store)
 
 
+@pytest.mark.heavy
 def test_a_second_promoter_between_the_search_for_a_version_and_its_creation(
     store: Store, elsewhere: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +101,7 @@ def test_a_second_promoter_between_the_search_for_a_version_and_its_creation(
     check_one_state(store)
 
 
+@pytest.mark.heavy
 def test_a_second_promoter_between_the_search_for_an_evaluation_and_its_creation(
     store: Store, elsewhere: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
