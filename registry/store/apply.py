@@ -16,7 +16,7 @@ from registry.store.history import in_order, rollback_plan, taken_back
 from registry.store.mlflow_store import Store
 from registry.store.plan import Plan, plan
 from registry.store.promotion import Promotion, ScenePromotion
-from registry.store.rehash import check_checkpoint
+from registry.store.rehash import check_checkpoint, was_touched
 
 Say = Callable[[str], None]
 
@@ -128,10 +128,12 @@ def _refuse_other_hardware(store: Store, model: str, device: str) -> None:
 def _check_weights(moves: Plan, bundle: Bundle, target: Target, say: Say) -> None:
     needed = {move.after for move in moves.moves}
     for version in moves.versions:
-        if version.weights_digest in needed or target.store.find_version(target.model, version.weights_digest) is None:
-            manifest = bundle.manifests[version.variant]
+        manifest, folder = bundle.manifests[version.variant], target.checkpoints[version.variant]
+        is_new = target.store.find_version(target.model, version.weights_digest) is None
+        # What nothing moves to is read again only where somebody wrote to it: 65 GB take minutes.
+        if is_new or version.weights_digest in needed or was_touched(folder, manifest):
             say(f"reading {version.variant} again, {manifest.weight_bytes / 1e9:.1f} GB")
-            check_checkpoint(target.checkpoints[version.variant], manifest, version.weights_digest)
+            check_checkpoint(folder, manifest, version.weights_digest)
 
 
 def _ensure_version(variant: str, bundle: Bundle, target: Target, run_id: str) -> None:

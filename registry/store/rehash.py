@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evalsets.records import InputError
-from quantize.manifest import Manifest, file_digests, weights_digest
+from quantize.manifest import MANIFEST, Manifest, file_digests, weights_digest
 
 
 def check_checkpoint(folder: Path, manifest: Manifest, tested: str) -> None:
@@ -26,6 +26,21 @@ def check_checkpoint(folder: Path, manifest: Manifest, tested: str) -> None:
         if found[name] != manifest.files[name]:
             raise _other(folder / name, f"its SHA-256 is {found[name]}, tested was {manifest.files[name]}")
     raise _other(folder, f"its weights digest is {weights_digest(found)}, the decision's is {tested}")
+
+
+def was_touched(folder: Path, manifest: Manifest) -> bool:
+    """Whether a checkpoint may be another one than was tested, by names and times of its files alone.
+
+    The manifest is written last, so a file that is newer was written to since, or copied. False where there is no such
+    folder: a version outlives its checkpoint.
+    """
+    if not folder.is_dir():
+        return False
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    record = paths.pop(MANIFEST, None)
+    if record is None or paths.keys() != manifest.files.keys():
+        return True
+    return any(path.stat().st_mtime_ns > record.stat().st_mtime_ns for path in paths.values())
 
 
 def _other(path: Path, what: str) -> InputError:

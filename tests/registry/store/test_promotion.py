@@ -172,6 +172,21 @@ def test_other_weights_than_the_tested_are_refused_and_nothing_is_written(
     assert watched.writes == []
 
 
+@pytest.mark.parametrize("case", TAMPERED)
+def test_weights_that_were_written_to_are_refused_even_where_nothing_moves(
+    store: Store, tmp_path: Path, case: str
+) -> None:
+    name, data, message = TAMPERED[case]
+    run = make_run(tmp_path)
+    promoted(store, run)
+    file = run.layout.checkpoint("fp8") / name
+    file.unlink() if data is None else file.write_bytes(data)
+    watched = watch(store)
+    with pytest.raises(InputError, match=rf"checkpoints/fp8/{name}: {message}"):
+        promoted(store, run)
+    assert watched.writes == []
+
+
 def test_a_missing_checkpoint_is_refused(store: Store, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     bundle = load_bundle(run.layout.root)
