@@ -47,16 +47,18 @@ def command_lines(profile: Profile, load: Sequence[LoadTest]) -> dict[str, list[
 def check_flags(engine: Engine, lines: Mapping[str, Sequence[str]]) -> FlagsCheck:
     """What the engine's parser says of the command lines; nothing is served, and nothing is raised.
 
-    Not checked for an endpoint that runs elsewhere, a launch command that is not vLLM's server, or where the
-    interpreter that has vLLM is not there.
+    Not checked for an endpoint that runs elsewhere, a launch command that is not vLLM's server, or where neither the
+    profile's interpreter nor the pinned CPU build is there.
     """
     if isinstance(engine, RemoteEngine):
         return _unchecked("the endpoint runs elsewhere")
     if isinstance(engine, LaunchEngine) and SERVER not in engine.command:
         return _unchecked(f"engine.command is not python -m {SERVER}")
-    python = engine.command[0] if isinstance(engine, LaunchEngine) else str(PINNED)
-    if shutil.which(python) is None:
-        return _unchecked(f"{python} is not there; make setup builds it")
+    # A plan is made before the run's own engine is installed: the CPU build has the same parser.
+    wanted = engine.command[0] if isinstance(engine, LaunchEngine) else str(PINNED)
+    python = next(filter(shutil.which, (wanted, str(PINNED))), None)
+    if python is None:
+        return _unchecked(f"neither {wanted} nor {PINNED} is there; make setup builds it")
     return _asked(python, engine, lines)
 
 

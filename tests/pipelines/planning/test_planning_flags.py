@@ -105,8 +105,10 @@ def test_an_engine_that_does_not_answer_is_not_checked(
     assert why in found.why
 
 
-def test_what_is_no_vllm_is_not_checked(tmp_path: Path) -> None:
-    assert "is not there; make setup builds it" in check_flags(engine(tmp_path / "gone"), LINES).why
+def test_what_is_no_vllm_is_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_flags, "PINNED", tmp_path / "gone too")
+    why = check_flags(engine(tmp_path / "gone"), LINES).why
+    assert f"neither {tmp_path / 'gone'} nor {tmp_path / 'gone too'} is there; make setup builds it" in why
     assert "is not python -m vllm" in check_flags(engine(sys.executable, ["serve.py"]), LINES).why
 
 
