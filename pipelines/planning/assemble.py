@@ -13,6 +13,7 @@ from pipelines.planning.memory import rooms, steps
 from pipelines.planning.records import Amount, Disk, FlagsCheck, Model, Plan
 from pipelines.planning.refusals import machine_problems, refusals, warnings
 from pipelines.planning.sizes import base_bytes, checkpoint_bytes, disk
+from pipelines.planning.times import stage_times
 from pipelines.planning.traffic import asked, lengths, load_tests, shown_lengths
 from pipelines.serving.model_config import linear_parameters, parameters
 
@@ -27,7 +28,7 @@ def make_plan(material: Material, check: Check) -> Plan:
     served_rooms, shown = rooms(material, kinds), shown_lengths(material, kinds)
     written = _disk(material)
     memory = steps(material, written.base_bytes)
-    load = load_tests(material, served_rooms)
+    requests, load = asked(material), load_tests(material, served_rooms)
     flags = check(profile.engine, command_lines(profile, load))
     gates = gate_checks(profile.policy, {suite: len(tokens) for suite, tokens in material.prompts.suites.items()})
     current = {stage.name for stage in material.stages if stage.state == "current"}
@@ -47,8 +48,9 @@ def make_plan(material: Material, check: Check) -> Plan:
         tensor_parallel=setting.tp if setting else 1,
         rooms=served_rooms,
         lengths=shown,
-        asked=asked(material),
+        asked=requests,
         load=load,
+        times=stage_times(material, written, served_rooms, requests, load),
         gates=gates,
         flags=flags,
         attempts=attempts,

@@ -123,6 +123,13 @@ class LoadTest(Record):
     answer_tokens: Amount
 
 
+class StageTime(Record):
+    """Seconds that a stage takes, calculated: an order of magnitude (`pipelines.planning.times`)."""
+
+    stage: str
+    seconds: int
+
+
 class GateCheck(Record):
     """One non-inferiority gate: can it be decided with this many items? `why` has its power and what would help."""
 
@@ -168,6 +175,7 @@ class Plan(Record):
     lengths: list[RequestLength]
     asked: list[Asked]
     load: list[LoadTest]
+    times: list[StageTime] = []
     gates: list[GateCheck]
     flags: FlagsCheck
     attempts: list[AttemptNumber]

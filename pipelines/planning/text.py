@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 
 from pipelines.planning.records import Amount, Plan, StageState
+from pipelines.planning.times import ASSUMED
 from pipelines.serving.capacity_text import GB
 
 NUMBER = re.compile(r"[\d,.]+( [GM]B)?")
@@ -27,6 +28,7 @@ def text(plan: Plan) -> str:
         _rooms(plan),
         _asked(plan),
         _load(plan),
+        _times(plan),
         _gates(plan),
         _flags(plan),
         _attempts(plan),
@@ -138,6 +140,17 @@ def _load(plan: Plan) -> str:
         tokens = [one.prompt_tokens.value, one.answer_tokens.value]
         rows.append([one.variant, *(f"{count:,}" for count in [*counts, *tokens]), one.prompt_tokens.basis])
     return _section(f"load test (tokens {_how(plan.load[0].prompt_tokens.basis)}, the mean request)", aligned(rows))
+
+
+def _times(plan: Plan) -> str:
+    if not plan.times:
+        return ""
+    rows = [(one.stage, _about(one.seconds)) for one in plan.times]
+    return _section("time, an order of magnitude (calculated)", [*aligned(rows), ASSUMED])
+
+
+def _about(seconds: int) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{max(1, round(seconds / 60))} min"
 
 
 def _gates(plan: Plan) -> str:
