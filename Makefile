@@ -21,7 +21,8 @@ control:
 repro: setup ## run the whole pipeline for the active profile, then show what was decided
 	@# A run writes its own dvc.lock; git is told to leave it out of sight until `make evidence` publishes a run.
 	@git ls-files --error-unmatch dvc.lock >/dev/null 2>&1 && git update-index --skip-worktree dvc.lock || true
-	@dvc repro
+	@# A variant that fails stops alone; the others go on, and the exit code says so.
+	@dvc repro --keep-going
 	@$(CONTROL) -m pipelines.report --summary
 
 # Tests run on the stand-in's environments, whatever profile is active.
