@@ -18,31 +18,14 @@ from evalsets.responses import Response
 from pipelines.engine.drive import Drive, ask_all
 from pipelines.engine.journal import Journal
 from pipelines.engine.plan import Request
+from pipelines.engine.probes import SAMPLING
 from pipelines.layout import WORK
 from quantize.chat_template import ChatTemplate
 from tests.bench.instant_engine import ANSWER_IDS, PROMPT_IDS
 from tests.pipelines.engine.tiny_checkpoint import make_checkpoint
 
 # The fields of a run's request besides model and messages (pipelines/engine/plan.py).
-FIELDS = {
-    "temperature": 0.0,
-    "top_p": 1.0,
-    "top_k": -1,
-    "min_p": 0.0,
-    "repetition_penalty": 1.0,
-    "presence_penalty": 0.0,
-    "frequency_penalty": 0.0,
-    "seed": 7,
-    "max_tokens": 64,
-    "n": 1,
-    "stream": False,
-    "logprobs": True,
-    "top_logprobs": 0,
-    "return_token_ids": True,
-    "skip_special_tokens": False,
-    "ignore_eos": False,
-    "min_tokens": 0,
-}
+FIELDS = SAMPLING | {"seed": 7, "max_tokens": 64}
 
 
 def planned(messages: list[dict[str, str]], count: int) -> list[Request]:

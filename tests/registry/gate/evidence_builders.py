@@ -17,6 +17,8 @@ from registry.gate.policy import Policy
 PROFILE = "demo"
 DEFAULT_LABEL = "wrong_tool"
 SHA = {name: f"{index:064x}" for index, name in enumerate(["bf16", "fp8", "awq-int4", "other", "suite"], 1)}
+PASSING, INCONCLUSIVE, FAILING = 0, 5, 60  # losses of 180 at 4 pp
+MUST_PASS = {"test": "must_pass", "suite": "tools"}
 
 
 def table(losses: int, gains: int, n: int) -> PairedTable:
@@ -199,3 +201,8 @@ def only_gate(decision: Decision) -> GateResult:
     """The one gate result of the scene's first candidate."""
     [result] = decision.scenes[0].candidates[0].gates
     return result
+
+
+def tools(losses: int, **changes: Any) -> dict[Suite, list[Verdict]]:
+    """A candidate's verdicts on 180 tool calls, with this many losses."""
+    return {"tools": candidate_verdicts("tools", 180, losses, **changes)}

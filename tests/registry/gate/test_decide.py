@@ -15,6 +15,10 @@ from registry.gate.decide import Evidence, decide
 from registry.gate.decision import Decision
 from registry.gate.policy import Policy
 from tests.registry.gate.evidence_builders import (
+    FAILING,
+    INCONCLUSIVE,
+    MUST_PASS,
+    PASSING,
     PROFILE,
     SHA,
     SUITE,
@@ -23,15 +27,9 @@ from tests.registry.gate.evidence_builders import (
     decided,
     engine,
     noninferiority_gate,
+    tools,
     tools_policy,
 )
-
-PASSING, INCONCLUSIVE, FAILING = 0, 5, 60  # losses of 180 at 4 pp
-MUST_PASS = {"test": "must_pass", "suite": "tools"}
-
-
-def tools(losses: int, **changes: Any) -> dict[Suite, list[Verdict]]:
-    return {"tools": candidate_verdicts("tools", 180, losses, **changes)}
 
 
 def two_candidates(losses: Mapping[str, int], **scene: Any) -> Decision:

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evalsets.items import Suite
 from evalsets.records import InputError
-from judges.verdicts import Verdict
 from quantize.manifest import Manifest
 from registry.evidence import Comparison, EngineRecord
 from registry.gate.decide import Evidence, check_weights, decide
@@ -21,15 +19,9 @@ from tests.registry.gate.evidence_builders import (
     comparison,
     engine,
     noninferiority_gate,
+    tools,
     tools_policy,
 )
-
-PASSING, INCONCLUSIVE, FAILING = 0, 5, 60  # losses of 180 at 4 pp
-MUST_PASS = {"test": "must_pass", "suite": "tools"}
-
-
-def tools(losses: int, **changes: Any) -> dict[Suite, list[Verdict]]:
-    return {"tools": candidate_verdicts("tools", 180, losses, **changes)}
 
 
 def refused(policy: Policy, compared: dict[str, Comparison], engines: dict[str, EngineRecord]) -> str:
