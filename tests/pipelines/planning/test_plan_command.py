@@ -227,6 +227,7 @@ def test_the_make_target_plans_the_profile_that_was_named(
     words: list[str], environment: dict[str, str], end: str
 ) -> None:
     variables = {name: value for name, value in os.environ.items() if name not in ("PROFILE", "MAKEFLAGS")}
-    make = ["make", "--dry-run", "plan", *words]
+    # The tests may run under make themselves, which then would have a last word.
+    make = ["make", "--no-print-directory", "--dry-run", "plan", *words]
     done = subprocess.run(make, cwd=ROOT, env=variables | environment, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].rstrip().endswith(end)
